@@ -12,8 +12,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
 
-HEADLESS = ("run", "repeat", "unpack", "info", "check", "bench", "compare", "study", "paper", "generate",
-            "lessons", "render", "-h", "--help")  # fmt: skip
+RENDER = {"render": ("write an image of a robot at a configuration", "app.picture.render")}
+"""The headless command that draws, as an entry of `engine.cli`'s table."""
 WINDOWED = ("view", "connect", "lesson")
 """Commands that open the window."""
 NO, INTERRUPTED = 1, 130
@@ -52,12 +52,10 @@ def end_process(status: int) -> NoReturn:
 
 
 def _carry_out(words: list[str]) -> int:
-    if words and (words[0] in HEADLESS or not _is_for_the_window(words[0])):
-        with _ctrl_c_ends_at_once():
-            from app.picture import render
-            from engine import cli
+    if words and not _is_for_the_window(words[0]):
+        from engine import cli
 
-        return cli.main(words, extend=render.add_parser, windowed=WINDOWED)
+        return cli.main(words, {**cli.COMMANDS, **RENDER}, WINDOWED)
     from app import connect, lesson, run_app, view
 
     if words and words[0] in WINDOWED:
@@ -103,14 +101,14 @@ def _have_standard_streams() -> None:
 
 
 def _is_for_the_window(word: str) -> bool:
-    """Whether a first word that is no command is the window's option, or a robot's file, there or not, or name."""
-    if word in WINDOWED or word.startswith(("--package-dir", "--trust-xacro")):
+    """Whether a first word is the window's command or option, or a robot's file, there or not, or name."""
+    if word in WINDOWED or word.startswith(("--package-dir", "--trust-xacro")) or Path(word).suffix:
         return True
-    if Path(word).suffix or Path(word).is_file():
-        return True
-    from engine.files import ROBOTS
-
-    return (ROBOTS / f"{word}.urdf").is_file()
+    with _ctrl_c_ends_at_once():
+        from engine.cli import COMMANDS
+        from engine.files import ROBOTS
+    is_command = word in COMMANDS or word in RENDER
+    return not is_command and (Path(word).is_file() or (ROBOTS / f"{word}.urdf").is_file())
 
 
 if __name__ == "__main__":

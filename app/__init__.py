@@ -88,7 +88,9 @@ def lesson(argv: Sequence[str]) -> int:
 
     names = engine.Lesson.names()
     parser = argparse.ArgumentParser(prog="catena lesson", description="Open the window with a lesson on a robot.")
-    parser.add_argument("name", choices=names, metavar="NAME", help=f"one of {', '.join(names)}")
+    parser.add_argument(
+        "name", type=engine.Lesson.present_name, choices=names, metavar="NAME", help=f"one of {', '.join(names)}"
+    )
     parser.add_argument("--stage", type=int, default=1, metavar="N", help="the step to begin with, from 1 (default 1)")
     what = "a URDF or xacro file, or the name of a robot that ships (default arm7)"
     parser.add_argument("--robot", default="arm7", metavar="FILE", help=what)

@@ -13,6 +13,7 @@ import numpy as np
 
 from engine import files
 from engine.model import FREE, WORLD, Diagnostic, Model
+from engine.robot_arguments import add_sources
 from engine.scene.cached_hulls import hulls
 from engine.text import in_one_line
 from engine.urdf.load import examine, read_beside
@@ -20,12 +21,13 @@ from engine.urdf.repair import repair
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of `check` beside package folders."""
+    """Add the arguments of `check`."""
     command.add_argument("robot", nargs="+", help="URDF or xacro files")
     command.add_argument("--fix", type=Path, metavar="OUT", help="write a repaired copy of the one file")
     command.add_argument("--overwrite", action="store_true", help="let --fix replace a file that is there")
     command.add_argument("--json", action="store_true", help="print one JSON object on standard output")
     command.set_defaults(function=check_files)
+    add_sources(command)
 
 
 def check_files(args: argparse.Namespace) -> int:

@@ -11,39 +11,37 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
+from importlib import import_module
 from typing import Any
 
-from engine.bench.compare.command import add_arguments as add_compare_arguments
-from engine.bench.paper.command import add_arguments as add_paper_arguments
-from engine.bench.suites.command import add_arguments as add_bench_arguments
-from engine.check_command import add_arguments as add_check_arguments
 from engine.cuda.runtime.device import NoGpu
-from engine.generate_command import add_arguments as add_generate_arguments
-from engine.generate_command import write_generated
-from engine.info_command import info
-from engine.lessons.command import add_arguments as add_lessons_arguments
 from engine.model import ModelError
-from engine.repeat_command import add_arguments as add_repeat_arguments
-from engine.robot_arguments import (
-    INTERRUPTED,
-    NO,
-    WRONG_CALL,
-    CallError,
-    add_robot,
-    add_sources,
-    print_message,
-    without_xacro_args,
-)
-from engine.run_command import add_arguments as add_run_arguments
-from engine.run_command import run_robot
+from engine.robot_arguments import INTERRUPTED, NO, WRONG_CALL, CallError, print_message, without_xacro_args
 from engine.simulation import Diverged
-from engine.study.command import add_arguments as add_study_arguments
-from engine.unpack_command import add_arguments as add_unpack_arguments
 
-Command = Callable[[argparse.Namespace], int]
-
+Table = Mapping[str, tuple[str, str]]
+COMMANDS: Table = {
+    "run": ("simulate a robot and write its trajectory", "engine.run_command"),
+    "info": ("a robot's bodies and joints, and the algorithms that support it", "engine.info_command"),
+    "repeat": ("run a trajectory's file again, and compare every state bit for bit", "engine.repeat_command"),
+    "unpack": (
+        "write a readable copy of a run's file that is compressed more than is safe to read", "engine.unpack_command",
+    ),
+    "check": ("all problems of a URDF, each with its line and fix", "engine.check_command"),
+    "generate": ("write the URDF of a random chain or tree", "engine.generate_command"),
+    "bench": ("forward dynamics timed, beside other libraries that are installed", "engine.bench.suites.command"),
+    "compare": (
+        "algorithms timed against one another, for robots or over sizes", "engine.bench.compare.command",
+    ),
+    "study": (
+        "a family of runs by a file: what varies, what is kept; on this machine or on Ray", "engine.study.command",
+    ),
+    "paper": ("the papers' experiments, with pictures and a page in words", "engine.bench.paper.command"),
+    "lessons": ("the papers' algorithms, taught as pages for a browser", "engine.lessons.command"),
+}  # fmt: skip
+"""The help of each command, and the module whose `add_arguments` completes its parser; imported when it is called."""
 
 _NUMBER = re.compile(r"(\.?\d|inf|nan)")
 
@@ -56,51 +54,24 @@ class _Parser(argparse.ArgumentParser):
         self._negative_number_matcher = re.compile(rf"-{_NUMBER.pattern}", re.IGNORECASE)
 
 
-def parser() -> tuple[argparse.ArgumentParser, Any]:
-    """Return the parser of all headless commands, and its sub-parsers, to which `app` adds its own."""
+def parser(table: Table, words: Collection[str]) -> tuple[argparse.ArgumentParser, Any]:
+    """Return the parser of a table's commands, and its sub-parsers; those named in `words` have their arguments."""
     root = _Parser(
         prog="catena",
         description="Catena simulates articulated robots. Without a command it opens the window: "
         "catena [ROBOT.urdf | RUN.npz | SESSION.catena]; catena view RUN.npz plays a run there.",
     )
     commands = root.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    add_run_arguments(_add(commands, "run", run_robot, "simulate a robot and write its trajectory", robot=True))
-    _add(commands, "info", info, "a robot's bodies and joints, and the algorithms that support it", robot=True)
-    again = "run a trajectory's file again, and compare every state bit for bit"
-    add_repeat_arguments(commands.add_parser("repeat", help=again, description=again))
-    plain = "write a readable copy of a run's file that is compressed more than is safe to read"
-    add_unpack_arguments(commands.add_parser("unpack", help=plain, description=plain))
-    problems = "all problems of a URDF, each with its line and fix"
-    check = commands.add_parser("check", help=problems, description=problems)
-    add_check_arguments(check)
-    add_sources(check)
-    written = "write the URDF of a random chain or tree"
-    add_generate_arguments(_add(commands, "generate", write_generated, written, robot=False))
-    benchmark = commands.add_parser("bench", help="forward dynamics timed, beside other libraries that are installed")
-    add_bench_arguments(benchmark)
-    comparison = commands.add_parser("compare", help="algorithms timed against one another, for robots or over sizes")
-    add_compare_arguments(comparison)
-    family = "a family of runs by a file: what varies, what is kept; on this machine or on Ray"
-    add_study_arguments(commands.add_parser("study", help=family, description=family))
-    add_paper_arguments(commands.add_parser("paper", help="the papers' experiments, with pictures and a page in words"))
-    add_lessons_arguments(commands.add_parser("lessons", help="the papers' algorithms, taught as pages for a browser"))
+    for name, (text, module) in table.items():
+        command = commands.add_parser(name, help=text, description=text)
+        if name in words:
+            import_module(module).add_arguments(command)
     return root, commands
 
 
-def _add(commands: Any, name: str, function: Command, text: str, robot: bool) -> argparse.ArgumentParser:
-    command: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
-    if robot:
-        add_robot(command)
-    command.add_argument("--json", action="store_true", help="print one JSON object on standard output")
-    command.set_defaults(function=function)
-    return command
-
-
-def main(argv: list[str], extend: Callable[[Any], None] | None = None, windowed: Sequence[str] = ()) -> int:
-    """Run a headless command; `extend` may add more commands to the parser, `windowed` names those of the window."""
-    root, commands = parser()
-    if extend is not None:
-        extend(commands)
+def main(argv: list[str], table: Table = COMMANDS, windowed: Sequence[str] = ()) -> int:
+    """Run a headless command of a table; `windowed` names the commands of the window."""
+    root, commands = parser(table, argv)
     if windowed:
         root.epilog = f"In the window: {', '.join(windowed)}; each has --help."
     if argv and not argv[0].startswith("-") and argv[0] not in commands.choices:

@@ -295,7 +295,7 @@ def held_steps(name: str, period: float | None, dt: float) -> int:
     steps = round(period / dt)
     if steps < 1 or abs(steps * dt - period) > 1e-9 * period:
         raise ControllerError(
-            f"{name}: PERIOD is {period:g} s, which is no whole number of time steps of {dt:g} s; "
+            f"{name}: PERIOD is {period:g} s, which is not a whole number of time steps of {dt:g} s; "
             "choose a time step that divides it, or another PERIOD"
         )
     return steps
@@ -404,8 +404,8 @@ def _replace(module: ModuleType, name: str, value: float) -> None:
     """Replace a number that the file assigns; an int stays an int if the value is whole."""
     own = module.__dict__.get(name)
     if not isinstance(own, int | float) or isinstance(own, bool):
-        came = "no number" if name in module.__dict__ else "not there"
-        raise ValueError(f"the parameter {name} is {came}; assign it a number at the top level, {name} = 1.0")
+        problem = "not a number" if name in module.__dict__ else "missing"
+        raise ValueError(f"the parameter {name} is {problem}; assign it a number at the top level, {name} = 1.0")
     module.__dict__[name] = int(value) if isinstance(own, int) and float(value).is_integer() else float(value)
 
 

@@ -25,6 +25,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--spherical", type=float, default=0.0, metavar="SHARE", help="share of ball joints, 0 to 1")
     command.add_argument("--seed", type=seed, default=0)
     command.add_argument("--out", type=Path, metavar="FILE.urdf", help="default: standard output")
+    command.add_argument("--json", action="store_true", help="print one JSON object on standard output")
+    command.set_defaults(function=write_generated)
 
 
 def write_generated(args: argparse.Namespace) -> int:

@@ -11,11 +11,18 @@ import numpy as np
 from rich.table import Table
 
 from engine.model import Model
-from engine.robot_arguments import DONE, console, load_robot, warn
+from engine.robot_arguments import DONE, add_robot, console, load_robot, warn
 from engine.selection import capabilities, choice
 from engine.text import in_one_line
 
 ROWS = 1000  # joints that `info` shows as a table, at most; more take over a second
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `info`."""
+    add_robot(command)
+    command.add_argument("--json", action="store_true", help="print one JSON object on standard output")
+    command.set_defaults(function=info)
 
 
 def info(args: argparse.Namespace) -> int:

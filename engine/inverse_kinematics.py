@@ -57,8 +57,8 @@ def inverse_kinematics(
     `reached` False; another q may lead closer.
 
     Sources: Y. Nakamura, H. Hanafusa, "Inverse kinematic solutions with singularity robustness for robot manipulator
-    control" (1986), (18); C. W. Wampler, "Manipulator inverse kinematic solutions based on vector formulations and
-    damped least-squares methods" (1986); S. R. Buss, "Introduction to inverse kinematics with Jacobian transpose,
+    control" (1986), equation 18; C. W. Wampler, "Manipulator inverse kinematic solutions based on vector formulations
+    and damped least-squares methods" (1986); S. R. Buss, "Introduction to inverse kinematics with Jacobian transpose,
     pseudoinverse and damped least squares methods" (2009), section 6.
 
     Raises ValueError, in one sentence, for an invalid link, a target of another shape, and more than one q.

@@ -75,7 +75,7 @@ def own_content(path: Path) -> bytes:
     try:
         state = os.fstat(handle)
         if not stat.S_ISREG(state.st_mode):
-            raise _not_ours(whole, "is no regular file", entry=True)
+            raise _not_ours(whole, "is not a regular file", entry=True)
         if KNOWN:
             _require_own(whole, state, os.geteuid())
         return b"".join(iter(lambda: os.read(handle, state.st_size + 1), b""))

@@ -1,7 +1,7 @@
 """Broken files of every kind give the expected message, and nothing worse.
 
 `broken/expected.toml` has the message for each; the files are in `broken/`, or made from valid ones there by a change.
-URDFs with a single diagnostic are in `engine/dialects`.
+URDFs with a single diagnostic are in `tests/engine/dialects`.
 """
 
 import shutil

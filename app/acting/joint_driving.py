@@ -40,8 +40,8 @@ def _drive_text(robot: LoadedRobot, index: int, _: object) -> str:
     return f"Drive {row.label}: {drive.kind} {wave}{row.format(drive.value, drive.mode)}"
 
 
-def _gains_text(robot: LoadedRobot, index: int, gains: tuple[float, float] | None) -> str:
-    label = robot.coordinates[index].label
+def _gains_text(robot: LoadedRobot, index: int, gains: tuple[float, float] | None, *others: int) -> str:
+    label = f"{1 + len(others)} joints" if others else robot.coordinates[index].label
     return f"Automatic gains of {label}" if gains is None else f"Gains of {label}: {gains[0]:.4g}, {gains[1]:.4g}"
 
 
@@ -217,13 +217,13 @@ class JointDriving:
         return ("", 1.0) if worst is None else (worst.name, float(factor[worst.effort_v]))
 
     @undoable(_gains_text)
-    def set_gains(self, index: int, gains: tuple[float, float] | None) -> None:
-        """Set kp and kd of coordinate `index`; None for automatic gains."""
+    def set_gains(self, index: int, gains: tuple[float, float] | None, *others: int) -> None:
+        """Set kp and kd of coordinate `index`, and of `others`; None for automatic gains."""
         self._require_present("set gains")
-        settings, v = self._robot.settings, self._robot.coordinates[index].effort_v
-        others = [each for each in settings.gains if each[0] != v]
-        own = [] if gains is None else [(v, *gains)]
-        self._configuring.configure(replace(settings, gains=tuple(sorted([*others, *own]))))
+        settings, every = self._robot.settings, {self._robot.coordinates[k].effort_v for k in (index, *others)}
+        kept = [each for each in settings.gains if each[0] not in every]
+        own = [] if gains is None else [(v, *gains) for v in every]
+        self._configuring.configure(replace(settings, gains=tuple(sorted([*kept, *own]))))
 
 
 def _aim(v: frozenset[int], running: Running) -> None:

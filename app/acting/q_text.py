@@ -29,14 +29,14 @@ def read_q(text: str, model: engine.Model) -> Floats:
     try:
         q = np.array([float(word) for word in inside.replace(",", " ").split()])
     except ValueError:
-        raise ValueError(f"the clipboard has {quoted}, which is no list of numbers such as [0.1, 0.2]") from None
+        raise ValueError(f"the clipboard has {quoted}, which is not a list of numbers such as [0.1, 0.2]") from None
     if len(q) != model.nq:
         raise ValueError(f"the clipboard has {_numbers(len(q))}; q of {model.name} has {model.nq}")
     if not np.all(np.isfinite(q)):
         raise ValueError(f"q[{int(np.flatnonzero(~np.isfinite(q))[0])}] is not finite; q needs finite numbers")
     for name, quaternion in model.quaternions:
         if not np.any(q[quaternion]):
-            raise ValueError(f"the quaternion of {name} is zero, which is no rotation")
+            raise ValueError(f"the quaternion of {name} is zero, which is not a rotation")
         q[quaternion] /= np.linalg.norm(q[quaternion])
     pose = saved_poses.pose_of(model, q)
     if why := saved_poses.misfit(model, pose):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import pairwise
 
@@ -21,6 +22,7 @@ from app.panels.joint_form import JointForm
 from app.simulation.messages import Loaded, Settings, Snapshot
 
 REFRESH = 0.1  # s between two updates of changing values
+EVERY_TIP = "Edit the drives and gains of all joints of one kind at once, in the form of the first (Ctrl+A in the table)"
 WEIGHT_TIP = "Every drive adds the effort that balances gravity at its joint"
 
 
@@ -34,18 +36,22 @@ class DriveView:
         self.index = -1
         self._gains_of: tuple[object, ...] = ()  # the joint and the settings of `_gains`
         self._gains = 0.0, 0.0
-        self._drive_shown = Drive()
+        self._drive_shown = self._form_shown = Drive()  # as it is, and as the form has rounded it
         self._settings_shown = Settings()
         self._special_shown: Mapping[int, Drive] = {}
         self.weight_action = make_action(window, "Gravity &compensation", self._carry, tip=WEIGHT_TIP)
-        window.menus.simulation.put(self.weight_action)
+        self.every_action = make_action(window, "Gains of all &joints…", self._edit_all, tip=EVERY_TIP)
+        for action in (self.weight_action, self.every_action):
+            window.menus.simulation.put(action)
         self._due = 0.0
         self._table.clicked.connect(self._choose)
         self._table.stepped.connect(self._step)
+        self._table.extended.connect(self._extend)
+        self._table.all_asked.connect(self._edit_all)
         self.form.driven.connect(self._drive)
         self.form.away.clicked.connect(self._table.close_row)
         joints = self._bench.joints
-        self.form.gains_asked.connect(lambda gains: self._act(joints.set_gains, self.index, gains))
+        self.form.gains_asked.connect(lambda gains: self._act(joints.set_gains, self.index, gains, *self._others))
         self._table.driven.connect(partial(self._act, joints.set_drive))
         self._table.mode_asked.connect(partial(self._act, joints.drive))
         window.loaded.connect(self._on_loaded)
@@ -62,7 +68,10 @@ class DriveView:
 
     def _put_drive(self, menu: QMenu, joint: Clicked) -> None:
         row, with_gains = self._bench.robot.coordinates[joint.number], {v for v, *_ in self._bench.robot.settings.gains}
-        gains = menu.addAction("Auto&matic gains", lambda: self._act(self._bench.joints.set_gains, joint.number, None))
+        together = self._table.table.together
+        others = together - {joint.number} if joint.number in together else ()
+        automatic = partial(self._act, self._bench.joints.set_gains, joint.number, None, *others)
+        gains = menu.addAction("Auto&matic gains", lambda: automatic())
         gains.setEnabled(row.holdable and row.effort_v in with_gains)
         if row.driveable:
             menu.addAction("&Drive…", lambda: self.choose(joint.number))
@@ -76,9 +85,9 @@ class DriveView:
 
     def choose(self, index: int) -> None:
         """Show the form at a row of the table; undriven coordinates, as of a free base, have none."""
+        self._table.close_row()
         if not self._bench.robot.coordinates[index].driveable:
             self.index = -1
-            self._table.close_row()
             return
         self.index = index
         self._show()
@@ -86,12 +95,45 @@ class DriveView:
         for one, next_one in pairwise((self._table, *self.form.controls)):
             QWidget.setTabOrder(one, next_one)
 
+    @property
+    def _others(self) -> list[int]:
+        """The rows that the form edits as well."""
+        return sorted(self._table.table.together - {self.index})
+
+    def _extend(self, row: int, reaches: bool) -> None:
+        """Have the form edit one joint more, or one fewer; with `reaches` all from its own to that one."""
+        together = self._table.table.together or {self.index}
+        if not self.form.isVisible():
+            self.choose(row)
+        elif reaches:
+            self._edit_together(range(min(self.index, row), max(self.index, row) + 1))
+        else:
+            self._edit_together(together ^ {row})
+
+    def _edit_all(self) -> None:
+        """Have the form edit all joints, those of the opened row's kind, or of the first."""
+        rows = self._bench.robot.coordinates
+        self._window.docks.show_in_front("Joints")
+        if not self.form.isVisible():
+            self.choose(next(k for k, row in enumerate(rows) if row.driveable))
+        self._edit_together(range(len(rows)))
+
+    def _edit_together(self, rows: Iterable[int]) -> None:
+        """Have the form edit these rows too, as far as their drives have the units of its own."""
+        every = self._bench.robot.coordinates
+        own = every[self.index]
+        alike = {k for k in rows if every[k].driveable}
+        alike = {k for k in alike if (every[k].angular, every[k].holdable) == (own.angular, own.holdable)}
+        self._table.edit_together(frozenset(alike | {self.index}) if alike - {self.index} else frozenset())
+        self._show()
+
     def _show(self) -> None:
         """Update table and form from the joints' drives."""
         bench = self._bench
         self._table.live = not bench.replay.active
         driveable = any(row.driveable for row in bench.robot.coordinates)
-        offer(self.weight_action, (bench.robot.model is not None, NO_ROBOT), (driveable, "no joint can be driven"))
+        for action in (self.weight_action, self.every_action):
+            offer(action, (bench.robot.model is not None, NO_ROBOT), (driveable, "no joint can be driven"))
         drives = bench.inputs.drives(bench.shown)
         self._show_in_table(drives)
         if not 0 <= self.index < len(bench.robot.coordinates):
@@ -116,6 +158,7 @@ class DriveView:
             self._gains_of, self._gains = key, gains
         self._drive_shown = drives[self.index]
         self.form.show_joint(row, self._drive_shown, self._gains)
+        self._form_shown = self.form.drive()
 
     def _follow(self, frame: Snapshot) -> None:
         now = time.perf_counter()
@@ -129,6 +172,9 @@ class DriveView:
         drives = drives or self._bench.robot.drives_now
         if drives[self.index] != self._drive_shown:  # changed by the table, its slider, a reset or the frame
             self._show_drive(drives)
+        if self._others:
+            self.form.show_together(1 + len(self._others))
+            return
         v = self._bench.robot.coordinates[self.index].effort_v
         self.form.show_motion(*((frame.v[v], frame.effort[v]) if v >= 0 else (math.nan, math.nan)))
 
@@ -140,11 +186,20 @@ class DriveView:
         self._table.move_to(index, min(max(value, row.lower), row.upper) if row.limited else value)
 
     def _drive(self, drive: Drive) -> None:
-        bench, row = self._bench, self._bench.robot.coordinates[self.index]
-        if math.isnan(drive.value):  # a new mode starts at rest at the current position
-            here = row.value(bench.robot.newest.q) if drive.mode == "target" and bench.robot.newest is not None else 0.0
-            drive = replace(drive, value=here)
-        self._act(bench.joints.set_joint_drive, self.index, drive)
+        """Set the drive of the form's joint, and what it changes in the drives of those edited with it."""
+        robot, others, shown = self._bench.robot, self._others, asdict(self._form_shown)
+        changed = {name: value for name, value in asdict(drive).items() if value != shown[name]}
+        drives = {self.index: drive} | {k: replace(robot.set_drive(k), **changed) for k in others}
+
+        def drive_all() -> None:
+            with self._bench.actions.as_one(f"Drive {len(drives)} joints") if others else nullcontext():
+                for k, each in drives.items():
+                    if math.isnan(each.value):  # a new mode starts at rest at the current position
+                        held = each.mode == "target" and robot.newest is not None
+                        each = replace(each, value=robot.coordinates[k].value(robot.newest.q) if held else 0.0)
+                    self._bench.joints.set_joint_drive(k, each)
+
+        self._act(drive_all)
 
     def _act(self, act: Callable[..., object], *arguments: object) -> None:
         """Call a method that sets a drive or gains; the status bar says why it refuses."""

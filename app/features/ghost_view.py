@@ -8,23 +8,27 @@ from pathlib import Path
 
 import numpy as np
 from PyQt6.QtCore import QObject, pyqtSignal
+from PyQt6.QtWidgets import QMenu
 
 import engine
 from app.desktop.actions import MESSAGE, NO_ROBOT, make_action, offer
 from app.desktop.dialogs import ask_file
 from app.desktop.docks import RIGHT, Dock
 from app.features.file_reader import FileReader
+from app.features.time_view import TimeView
 from app.features.undo_view import UndoView
 from app.features.window_type import Window
 from app.panels.ghost import COMING, PAST, RECORDING_TIP, GhostPanel, tints
 from app.reasons import unreadable
-from app.recording.recorded_ghost import RecordedGhost
+from app.recording.recorded_ghost import RecordedGhost, read_ghost
+from app.recording.replay import run_name
 from app.simulation.ghost import GhostSettings
 from app.simulation.messages import Loaded, Snapshot
 
 REFRESH = 0.1  # s between two updates of the numbers while it plays
 RUNS = "Trajectories (*.npz)"
 HIDDEN = "the ghost is hidden while a batch is shown"
+ONE_RUN = "No other run: reset or branch to begin one"
 CROWDED = "none: the batch has several robots"
 TIP = "A second simulation of the robot, with another algorithm, time step or precision (Shift+G)"
 
@@ -32,6 +36,8 @@ TIP = "A second simulation of the robot, with another algorithm, time step or pr
 class GhostView(QObject):
     """Requests a ghost from the workbench, and shows the one in the snapshots."""
 
+    recorded_changed = pyqtSignal()
+    """`recorded` is another one, or none."""
     _reported = pyqtSignal(str)
 
     def __init__(self, window: Window):
@@ -43,7 +49,11 @@ class GhostView(QObject):
         tip = f"{RECORDING_TIP}; Show a ghost in its dock ends it"
         self.recording = make_action(window, "G&host from a recording…", self._ask_recording, tip=tip)
         window.menus.file.put(self.recording)
-        self._recorded: RecordedGhost | None = None
+        self.runs = QMenu("Co&mpare with run", window, aboutToShow=self._fill_runs)
+        """The runs that can be a ghost, beside which Plots draws their curves."""
+        window.feature(TimeView).menu.put(self.runs, apart=True)
+        self.recorded: RecordedGhost | None = None
+        """The recorded run that is the ghost, if any."""
         self._reader = FileReader(window, unreadable)
         self.path = ""
         """The file of the recorded ghost, also while it is being read; empty if there is none."""
@@ -66,13 +76,13 @@ class GhostView(QObject):
 
     def _on_loaded(self, event: Loaded) -> None:
         self.panel.set_algorithms(engine.simulation_algorithms(event.model, "cpu"))
-        self._before = None if self._recorded is not None else self.panel.settings
+        self._before = None if self.recorded is not None else self.panel.settings
         lower, upper = self._viewport.robot_bounds
         self.panel.legend.size_of_robot = float(np.linalg.norm(upper - lower))
         self.panel.show_state(None, ())
         self.panel.refusal.clear()  # of the robot before
         path = self.path
-        if self._recorded is None:
+        if self.recorded is None:
             self._bench.ghost.set(self.panel.settings)
         self.end_recording()
         if path:
@@ -84,7 +94,7 @@ class GhostView(QObject):
 
     def _ask(self, settings: GhostSettings | None) -> None:
         before, self._before = self._before, settings
-        if self._recorded is not None:
+        if self.recorded is not None:
             self._before = None
             self.end_recording()
             return
@@ -104,9 +114,10 @@ class GhostView(QObject):
     def end_recording(self) -> None:
         """Remove a recorded ghost, also while it is being read; one that is simulated stays."""
         self._reader.drop()
-        shown, self._recorded, self.path = self._recorded, None, ""
+        shown, self.recorded, self.path = self.recorded, None, ""
         self.panel.show_reading("")
         if shown is not None:
+            self.recorded_changed.emit()
             self.panel.take_recording(False)
             self._show_again()
 
@@ -124,11 +135,11 @@ class GhostView(QObject):
         self.path = path
         self.panel.show_reading(Path(path).name)
         self._reader.drop()
-        get = partial(RecordedGhost, path, self._bench.robot.model, self._bench.source)
+        get = partial(read_ghost, path, self._bench.robot.model, self._bench.source)
         self._reader.read(path, get, self._take_recording, self._refuse_recording)
 
     def _refuse_recording(self, problem: str) -> None:
-        self.path = "" if self._recorded is None else self._recorded.path
+        self.path = "" if self.recorded is None else self.recorded.path
         self.panel.show_reading("")
         self.panel.refusal.setText(problem)
         self._window.statusBar().showMessage(problem, MESSAGE)
@@ -136,14 +147,36 @@ class GhostView(QObject):
     def _take_recording(self, ghost: RecordedGhost) -> None:
         self.panel.show_reading("")
         self._bench.ghost.set(None)
-        self._recorded, self._before = ghost, None
+        self.recorded, self._before = ghost, None
         self.panel.take_recording(True)
+        self.recorded_changed.emit()
         self._show_again()
+
+    def _fill_runs(self) -> None:
+        """List the other runs of the recording, runs from files, and the end of a recorded ghost."""
+        self.runs.clear()
+        replay = self._bench.replay
+        for run in replay.runs:
+            if len(run) > 1 and run is not replay.chosen:
+                chosen = self.runs.addAction(run_name(run), partial(self.show_run, run))
+                chosen.setCheckable(True)
+                chosen.setChecked(self.recorded is not None and run is self.recorded.run)
+        if self.runs.isEmpty():
+            self.runs.addAction(ONE_RUN).setEnabled(False)
+        self.runs.addAction("From a &file…", self.recording.trigger).setEnabled(self.recording.isEnabled())
+        if self.recorded is not None:
+            self.runs.addAction(f"&End comparison with {self.recorded.name}", self.end_recording)
+
+    def show_run(self, run: engine.Run) -> None:
+        """Show another run of the window's recording as the ghost."""
+        self._reader.drop()
+        self.path = ""
+        self._take_recording(RecordedGhost(self._bench.robot.model, self._bench.replay.recording, run, run_name(run)))
 
     def _show(self, frame: Snapshot) -> None:
         ghost = frame.ghost
-        if self._recorded is not None:
-            ghost = None if frame.batch is not None else self._recorded.state(frame)
+        if self.recorded is not None:
+            ghost = None if frame.batch is not None else self.recorded.state(frame)
         if frame.batch is not None and self._drawn:
             self._window.statusBar().showMessage(HIDDEN, MESSAGE)
         self._drawn = ghost is not None

@@ -16,6 +16,8 @@ from app.desktop.actions import MESSAGE
 from app.desktop.context_menus import JOINT, LINK, PLOT, Clicked
 from app.desktop.docks import BOTTOM, Dock
 from app.desktop.settings import setting
+from app.features.compared_curves import ComparedCurves
+from app.features.ghost_view import GhostView
 from app.features.window_type import Window
 from app.panels.phase_plot import Pair
 from app.panels.plots import PlotsPanel
@@ -54,6 +56,7 @@ class PlotsView:
         self._curves: dict[Quantity, Series] = {}  # computed from that run
         self._newest: engine.Run | None = None  # the run being sampled
         self._taken: tuple[engine.Run | None, int] = None, 0  # a script's run, and the last frame evaluated
+        self._compared = ComparedCurves(window, self.panel)
         self._recorded, self._timer = RecordedCurves(self._bench.replay.recording), QTimer(window)
         self._timer.timeout.connect(self._poll)
         window.closing.connect(self._recorded.close)
@@ -267,6 +270,7 @@ class PlotsView:
         for button in (panel.fit, panel.follow, panel.add_plot, panel.clear_all):
             menu.addAction(button.text() or button.toolTip(), button.click).setEnabled(button.isEnabled())
         menu.addMenu(panel.save.menu())
+        menu.addMenu(self._window.feature(GhostView).runs)
 
     def _put_plots(self, menu: QMenu, owner: Clicked) -> None:
         """Add a menu of the plots of a joint or link, each with all components."""

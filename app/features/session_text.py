@@ -223,7 +223,7 @@ def pose(session: dict[str, Any], model: engine.Model, start: np.ndarray) -> np.
                 raise ValueError(f"the pose of {joint.name:.60} is {values}, beyond {MAX_DISTANCE:g}")
     for name, quaternion in model.quaternions:
         if not np.any(q[quaternion]):
-            raise ValueError(f"the pose of {name:.60} is no rotation")
+            raise ValueError(f"the pose of {name:.60} is not a rotation")
     return q
 
 
@@ -259,9 +259,12 @@ def lesson(session: dict[str, Any]) -> tuple[str, int] | None:
     kept = _part(session, "lesson", {})
     if not kept:
         return None
-    name, step = _part(kept, "name", ""), _of_kind("the lesson's step", kept.get("step", 0), 0.0)
+    name, step = (
+        engine.Lesson.present_name(_part(kept, "name", "")),
+        _of_kind("the lesson's step", kept.get("step", 0), 0.0),
+    )
     if name not in engine.Lesson.names():
-        raise ValueError(f"the lesson {name!r:.60} is none of this version")
+        raise ValueError(f"the lesson {name!r:.60} is unknown to this version")
     return name, int(min(max(step, 0), MAX_DISTANCE))
 
 

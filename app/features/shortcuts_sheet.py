@@ -22,6 +22,7 @@ MOUSE = (
     "the wheel zooms; a click selects a link, and Escape none; the menu key or Shift+F10 opens its menu. "
     "A drag with the right button, or with Ctrl, pulls a link while the simulation runs, and poses it while paused, "
     "as do the arrows and rings at the selected link. "
+    "A click on a joint's name opens its drive, a Ctrl-click or Shift-click has the form edit several joints. "
     "In a plot Ctrl-drag goes to a time of the recording, Shift-drag zooms into a region, a double click follows again."
 )
 

@@ -23,10 +23,11 @@ from app.features.looping import Looping
 from app.features.window_type import Window
 from app.panels.number_box import WholeBox
 from app.panels.timeline import Timeline
+from app.recording.replay import run_name
 from app.simulation.messages import Snapshot
 
 if TYPE_CHECKING:
-    import engine
+    pass
 
 REFRESH = 0.1  # s between two updates while the recording grows
 SKIP = 1.0  # s
@@ -294,7 +295,7 @@ class TimeView:
         if self._full and not before:
             text = FULL.format(recording.room // 2**20) + KEEPS * bool(self.keyframes.all)
             self._window.statusBar().showMessage(text, MESSAGE)
-        self.bar.show_runs([(each.number, _name(each)) for each in replay.runs], run.number if run else 0)
+        self.bar.show_runs([(each.number, run_name(each)) for each in replay.runs], run.number if run else 0)
         recorded = end > start or replay.active
         for action in (self.first, self.back, self.play, *self.skips):
             offer(action, (recorded, NO_RUN))
@@ -314,10 +315,3 @@ class TimeView:
         if self._replay.driven:
             return f"Follow {self._replay.script} again (End)"
         return "The last frame of the recording (End)" if self._replay.opened else self._live_tip
-
-
-def _name(run: engine.Run) -> str:
-    """Return a run's name in the list of runs."""
-    if run.left is None:
-        return f"Run {run.number}"
-    return f"Run {run.number}, from run {run.left[0]} at {run.left[1]:.2f} s"

@@ -13,7 +13,7 @@ from app.features.window_type import Window
 from app.panels.xacro_dialog import XacroDialog
 
 TIP = "Values for the arguments of the robot's xacro file, with which it is reloaded"
-NO_ARGUMENTS_TIP = "The robot's file is no xacro file that declares arguments, <xacro:arg>"
+NO_ARGUMENTS_TIP = "The robot's file is not a xacro file that declares arguments, <xacro:arg>"
 SUFFIX = ".xacro"
 MAX_BYTES = 1_000_000  # bytes of a file in which arguments are looked for
 _TAG, _NAME, _DEFAULT = (

@@ -12,6 +12,7 @@ from app.gl import context
 from app.gl.batch import Batch
 from app.gl.camera import Camera
 from app.gl.scene import Scene
+from app.gl.view import View
 
 Picture = NDArray[np.uint8]
 
@@ -35,17 +36,16 @@ def draw(
     if camera is None:
         camera = Camera()
         camera.fit(*scene.bounds(link_poses))
+    view = View(scene.content, np.asarray(link_poses), camera, scene.ground(link_poses), (width, height), batch)
     if not sys.platform.startswith("linux"):
-        return _draw(scene, link_poses, width, height, camera, batch, detail, transparent)
+        return _draw(view, detail, transparent)
     # A new thread has no current context, so the caller's context is not disturbed.
     with ThreadPoolExecutor(1) as pool:
-        return pool.submit(_draw, scene, link_poses, width, height, camera, batch, detail, transparent).result()
+        return pool.submit(_draw, view, detail, transparent).result()
 
 
-def _draw(
-    scene: Scene, link_poses: ArrayLike, width: int, height: int, camera: Camera, batch: Batch | None, detail: int,
-    transparent: bool,
-) -> Picture:  # fmt: skip
+def _draw(view: View, detail: int, transparent: bool) -> Picture:
+    width, height = view.size
     with context.canvas(width, height):
         from OpenGL import GL
 
@@ -53,9 +53,8 @@ def _draw(
 
         renderer = Renderer(fine=True)
         renderer.initialize()
-        renderer.ground, renderer.transparent = scene.ground(link_poses), transparent
-        renderer.set_scene(scene)
-        renderer.draw(camera, link_poses, width, height, detail, batch)
+        renderer.transparent = transparent
+        renderer.draw(view, detail)
         pixels = np.empty((height, width, 4 if transparent else 3), np.uint8)
         GL.glPixelStorei(GL.GL_PACK_ALIGNMENT, 1)
         kind = GL.GL_RGBA if transparent else GL.GL_RGB

@@ -11,23 +11,23 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from OpenGL import GL
 
 from app.gl import batch_drawer, frame, levels, objects, shaders
 from app.gl.batch import SMALL, Batch, Box, Choice, DrawnMesh, choose
 from app.gl.batch_drawer import BatchDrawer
 from app.gl.camera import Camera
-from app.gl.contact_marks import Marks
 from app.gl.context import NoOpenGL, why_too_old
 from app.gl.edges import Edges
-from app.gl.extras import PLAIN, Appearance, Extras
+from app.gl.extras import PLAIN, Appearance
 from app.gl.ground_drawer import GroundDrawer
 from app.gl.overlay_drawer import OverlayDrawer
 from app.gl.scene import Content
+from app.gl.view import View
 
 MSAA_SAMPLES = 4
 DETAILS = ((1.0, MSAA_SAMPLES), (1.0, 0), (1.5, 0), (2.0, 0))
@@ -59,13 +59,6 @@ class Shadow:
     light: NDArray[np.float64] | None = None
 
 
-class Holder(Protocol):
-    """A `Scene`, or another holder of a content."""
-
-    @property
-    def content(self) -> Content | None: ...
-
-
 Picked = Sequence[tuple[int, ...]]
 """The selection drawn: meshes and their levels, or the `DrawnMesh`es of a batch."""
 _FOREIGN = (
@@ -75,22 +68,20 @@ _FOREIGN = (
 
 
 class Renderer:
-    """Draws a scene. Its OpenGL objects belong to the context current at `initialize`.
+    """Draws views. Its OpenGL objects belong to the context current at `initialize`.
 
-    `ground` is the height of the level ground, m, if extras have no world; `software` is whether OpenGL runs on the
-    CPU. `draw_seconds` is the CPU wall time of the last `draw`, `upload_seconds` the part for uploading poses.
+    `software` is whether OpenGL runs on the CPU. `draw_seconds` is the CPU wall time of the last `draw`,
+    `upload_seconds` the part for uploading poses.
     """
 
     def __init__(self, fine: bool = False) -> None:
         """`fine` selects the best shadows on a software renderer too, for pictures that may take long."""
         self._fine = fine
-        self.ground = 0.0
         self.transparent = False
         """Whether nothing is drawn behind the robot, neither ground nor shadow; `pixels` then has the opacity."""
         self.software = False
         self.draw_seconds = 0.0
         self.upload_seconds = 0.0
-        self._scene: Holder | None = None
         self._content: Content | None = None
         self._sent: dict[tuple[int, int], objects.GpuMesh] = {}
         self._canvases: dict[str, objects.Canvas] = {}
@@ -144,10 +135,6 @@ class Renderer:
         self._frame, self._copies = (int(name) for name in GL.glGenBuffers(2))
         self._empty = int(GL.glGenVertexArrays(1))
 
-    def set_scene(self, scene: Holder | None) -> None:
-        """Set the scene to draw; None for the empty ground."""
-        self._scene = scene
-
     def release(self) -> None:
         """Free all OpenGL objects; their context must be current. The next `draw` creates them again."""
         if not self._programs:
@@ -169,55 +156,36 @@ class Renderer:
             canvas.release()
         self._canvases, self._programs = {}, {}
 
-    def draw(
-        self,
-        camera: Camera,
-        link_poses: ArrayLike | None,
-        width: int,
-        height: int,
-        detail: int = 0,
-        batch: Batch | None = None,
-        marks: Marks | None = None,
-        extras: Extras = PLAIN,
-    ) -> None:
-        """Draw the scene with its links at (links, 4, 4) into the bound framebuffer, of that size in pixels.
+    def draw(self, view: View, detail: int = 0) -> None:
+        """Draw a view into the bound framebuffer, of the view's size.
 
-        `detail` is an index of `DETAILS`: above 0 it is a draft, which is faster on a software renderer. A `batch` of
-        the scene's robots replaces the one at `link_poses`; `marks` are drawn over it, and `extras` has its appearance
-        and overlays.
+        `detail` is an index of `DETAILS`: above 0 it is a draft, which is faster on a software renderer.
         """
         began = time.perf_counter()
         bound = int(GL.glGetIntegerv(GL.GL_DRAW_FRAMEBUFFER_BINDING))
         try:
-            for _ in self.pieces(camera, link_poses, width, height, detail, batch, marks, extras):
+            for _ in self.pieces(view, detail):
                 pass
-            self._drawn.resolve(bound, width, height)
+            self._drawn.resolve(bound, *view.size)
         finally:
-            self._leave(bound, width, height)
+            self._leave(bound, *view.size)
         self.draw_seconds = time.perf_counter() - began
 
-    def pieces(
-        self,
-        camera: Camera,
-        link_poses: ArrayLike | None,
-        width: int,
-        height: int,
-        detail: int = 0,
-        batch: Batch | None = None,
-        marks: Marks | None = None,
-        extras: Extras = PLAIN,
-    ) -> Iterator[None]:
+    def pieces(self, view: View, detail: int = 0) -> Iterator[None]:
         """Draw like `draw`, up to where `pixels` can read the picture, pausing after every piece of work."""
         began = time.perf_counter()
         if not self._programs:
             self.initialize()
         divisor, samples = DETAILS[detail]
+        width, height = view.size
+        camera, extras = view.camera, view.extras
         canvas = self._fit_canvas("draft" if detail else "full", width, height, divisor, samples)
-        poses = None if link_poses is None else np.array(link_poses, float)
+        poses = None if view.poses is None else np.array(view.poses, float)
         self._shadow, self._backdrop = self._shadows[bool(detail)], extras.backdrop
         self._appearance, self._world = extras.appearance, extras.world
-        self._set_content(self._scene.content if self._scene is not None and poses is not None else None)
-        self._batch = batch if self._content is not None and len(self._content.hulls) else None
+        self._ground = view.ground
+        self._set_content(None if poses is None else view.content)
+        self._batch = view.batch if self._content is not None and len(self._content.hulls) else None
         in_picture: Picked
         in_shadow: Picked
         if self._batch is not None:
@@ -239,8 +207,8 @@ class Renderer:
         GL.glDepthFunc(GL.GL_LESS)
         yield from self._draw_shadow(poses, in_shadow, bool(detail))
         yield from self._draw_picture(canvas, in_picture, bool(detail))
-        if marks is not None or extras.glyphs:
-            self._overlays.draw(marks, extras, self._programs["robot"])
+        if view.marks is not None or extras.glyphs:
+            self._overlays.draw(view.marks, extras, self._programs["robot"])
             yield
         self._drawn = self._edges.smooth(canvas) if detail else canvas
 
@@ -317,7 +285,7 @@ class Renderer:
         """Upload the data shared by all shaders; `bounds` are the corners of the shadow casters."""
         (lower, upper), size = bounds, self._shadow.map.size
         self._light, self._texel = frame.light_view(lower, upper, size)
-        plane = np.array([0.0, 0.0, 1.0, self.ground]) if self._world is None else self._world.plane
+        plane = np.array([0.0, 0.0, 1.0, self._ground]) if self._world is None else self._world.plane
         shade = frame.shadow_region(lower, upper, plane, 8 * self._texel)
         record = frame.pack(camera, aspect, self._light, self._texel, size, plane, shade, self._backdrop, divisor)
         GL.glBindBuffer(GL.GL_UNIFORM_BUFFER, self._frame)

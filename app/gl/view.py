@@ -16,10 +16,10 @@ from app.gl.scene import Content, Instances
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A robot's links at poses (links, 4, 4), seen by its own camera, over a ground at that height.
+    """A robot's links at poses (links, 4, 4), seen by its own camera, over a level ground at that height, m.
 
     If there is a `batch` its robots are drawn, and `poses` are those of the selected one. `content` and `poses` are
-    None for the empty ground; `size` is the picture's, in pixels.
+    None for the empty ground; `size` is the picture's, in pixels. If `extras` have a world, it replaces the ground.
     """
 
     content: Content | None

@@ -7,7 +7,6 @@ as fast as wide ones, and a plot that follows a simulation is drawn 15 times a s
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,7 +68,7 @@ class Canvas(QWidget):
         self.left = LEFT
         """px left of the curves, the same in all plots over time."""
         self.unit, self.title = Unit(""), ""
-        self.curves: Sequence[Curve] = ()
+        self.curves: list[Curve] = []
         self.pointer = self.marked = math.nan
         """Times, s, of the vertical lines: under the mouse, and the time that the window shows."""
         self._mouse: QPointF | None = None

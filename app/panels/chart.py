@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from html import escape, unescape
+from types import MappingProxyType
 
 import numpy as np
 from PyQt6.QtCore import Qt, pyqtSignal
@@ -21,6 +22,8 @@ from app.plotting.series import Series
 
 DASHES = ((Qt.PenStyle.SolidLine, "━"), (Qt.PenStyle.DashLine, "╍"), (Qt.PenStyle.DotLine, "┅"))
 """Line styles, used in turn once all colours are taken, and the characters that show them beside the names."""
+COMPARED, COMPARED_TEXT = Qt.PenStyle.DashDotLine, "╍·╍"
+"""The line style of another run's curves, which have their quantity's colour."""
 STYLES = theme.CURVE_COUNT * len(DASHES)
 LEAST_HEIGHT, NAMES = 100, 24  # px: of the canvas, and of the names above it
 MARGIN = 0.06  # share of the values' span, added above and below
@@ -119,6 +122,7 @@ class Chart(NamedPlot):
         super().__init__(Canvas(), LEAST_HEIGHT, self.quantities)
         self.unit: Unit | None = None
         self._styles: dict[Quantity, int] = {}
+        self._compared = ""  # the name of the run whose curves are drawn beside these
 
     # The curves.
 
@@ -167,15 +171,21 @@ class Chart(NamedPlot):
 
     # The visible range.
 
-    def draw(self, series: Mapping[Quantity, Series]) -> None:
-        """Draw the curves within the visible time span."""
+    def draw(
+        self,
+        series: Mapping[Quantity, Series],
+        compared: Mapping[Quantity, Series] = MappingProxyType({}),
+        run: str = "",
+    ) -> None:
+        """Draw the curves within the visible time span, beside those that are `compared`, of another run."""
         canvas, (start, end) = self.canvas, self.canvas.time
-        curves = []
-        for quantity in self.quantities:
-            time, value = series[quantity].between(start, end, max(int(canvas.area.width()), 50))
-            value = in_unit(quantity, series[quantity], value)
-            curves.append(Curve(quantity.label, self.tint(quantity), self.dash(quantity)[0], time, value))
-        canvas.curves = curves
+        self._compared = run if any(quantity in compared for quantity in self.quantities) else ""
+        lines = [(each, series[each], each.label, self.dash(each)[0]) for each in self.quantities]
+        lines += [(e, compared[e], f"{run}: {e.label}", COMPARED) for e in self.quantities if e in compared]
+        canvas.curves = []
+        for quantity, line, name, dash in lines:
+            time, value = line.between(start, end, max(int(canvas.area.width()), 50))
+            canvas.curves.append(Curve(name, self.tint(quantity), dash, time, in_unit(quantity, line, value)))
         if self.fits:
             self._fit_values()
         canvas.update()
@@ -198,6 +208,10 @@ class Chart(NamedPlot):
         faint = theme.COLORS["faint"]
         parts: list[tuple[str, ...]] = []
         title = f'<span style="color:{faint}">{self.canvas.title}:</span>&nbsp; ' if self._titled else ""
+        if self._compared:
+            title = (
+                f'<span style="color:{faint}">{COMPARED_TEXT}&nbsp;{escape(self._compared)}</span>&nbsp;&nbsp; {title}'
+            )
         for quantity in self.quantities:
             line, value = series[quantity], math.nan
             if len(line) or quantity in known:

@@ -14,6 +14,7 @@ from app.acting.coordinates import Coordinate
 from app.acting.drives import MODES, PERIOD, WAVES, Drive
 from app.desktop import theme
 from app.desktop.layouts import horizontal, vertical
+from app.desktop.numbers import plain
 from app.panels.number_box import PlainBox
 
 LIMIT = 1e6
@@ -139,6 +140,11 @@ class JointForm(QWidget):
             box.put(number)
         self.value.setToolTip(self._limits())
 
+    def show_together(self, count: int) -> None:
+        """Show, in place of one joint's motion, how many joints the form edits."""
+        self.motion.setText(f"{count} joints: a change here is made to all of them")
+        self.motion.setToolTip("A click on a joint's name selects that one only, with Ctrl or Shift further joints")
+
     def show_motion(self, velocity: float, effort: float) -> None:
         """Show the joint's velocity, rad/s or m/s, and its drive's effort, N m or N; NaN where unknown."""
         if (row := self._row) is None or not row.driveable:
@@ -154,7 +160,7 @@ class JointForm(QWidget):
         (least, most), unit = self._row.reach(self.mode.currentData()), self._unit
         if not math.isfinite(most):
             return f"In {unit}, without limits"
-        return f"In {unit}, from {least * self._scale:.4g} to {most * self._scale:.4g}"
+        return f"In {unit}, from {plain(least * self._scale)} to {plain(most * self._scale)}"
 
     @property
     def _unit(self) -> str:
@@ -197,4 +203,4 @@ class JointForm(QWidget):
 
 
 def _of(value: float, limit: float, unit: str, digits: int = 1) -> str:
-    return f"{round(value, digits) + 0.0:.{digits}f}{f' of {limit:.4g}' if math.isfinite(limit) else ''} {unit}"
+    return f"{round(value, digits) + 0.0:.{digits}f}{f' of {plain(limit)}' if math.isfinite(limit) else ''} {unit}"

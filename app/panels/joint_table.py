@@ -12,6 +12,7 @@ from PyQt6.QtCore import QAbstractTableModel, QModelIndex, Qt, pyqtSignal
 from app.acting.coordinates import Coordinate
 from app.acting.drives import Drive
 from app.desktop import theme
+from app.desktop.numbers import plain
 
 NAME, SLIDER, VALUE, DRIVE, VELOCITY, EFFORT = range(6)
 ELLIPSIS = "…"
@@ -42,6 +43,8 @@ class JointTable(QAbstractTableModel):
         """The drives of rows with a velocity, a wave, or gravity compensation."""
         self.marked: frozenset[int] = frozenset()
         """The rows of the selected link's joint."""
+        self.together: frozenset[int] = frozenset()
+        """The rows that the form of one of them edits together."""
         self.short: Mapping[str, str] = {}
         """The names displayed in place of those for which the column is too narrow."""
         self.q = self.target = self.tau = self.v = self.effort = np.zeros(0)
@@ -92,7 +95,7 @@ class JointTable(QAbstractTableModel):
             return self._hint(row) + (", at a limit" if row.limited and row.at_limit(self.q) else "")
         if role == Role.TextAlignmentRole and column >= VALUE:
             return RIGHT
-        if role == Role.BackgroundRole and index.row() in self.marked:
+        if role == Role.BackgroundRole and index.row() in self.marked | self.together:
             return theme.color("chosen")
         if role == Role.ForegroundRole and (row.leader is not None or column == DRIVE):
             return theme.color("faint")
@@ -147,7 +150,7 @@ class JointTable(QAbstractTableModel):
             value, limit, unit = self.effort[row.effort_v], row.effort, row.effort_unit
         if role == Role.ToolTipRole:
             what = "effort" if column == EFFORT else "velocity"
-            most = f"at most {limit:.4g} either way" if math.isfinite(limit) else "without limit"
+            most = f"at most {plain(limit)} either way" if math.isfinite(limit) else "without limit"
             return f"{row.name}: {what}, {unit}, {most}"
         return f"{round(value, digits) + 0.0:.{digits}f} {unit}" if math.isfinite(value) else "–"
 

@@ -16,6 +16,7 @@ from PyQt6.QtGui import (
     QContextMenuEvent,
     QFocusEvent,
     QKeyEvent,
+    QKeySequence,
     QMouseEvent,
     QPainter,
     QPaintEvent,
@@ -46,6 +47,7 @@ ENDS = {Qt.Key.Key_Home: -math.inf, Qt.Key.Key_End: math.inf}
 STEPS = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1, Qt.Key.Key_PageDown: -10, Qt.Key.Key_PageUp: 10} | ENDS
 """The keys that move a slider with the focus, and by how many steps."""
 PLAIN = (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.KeypadModifier)
+EXTENDING = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
 FINEST = 100  # steps, the least number from end to end
 CELL = 20  # px, of a cell's width beside its text
 LEAST = "-000.0 °"  # that fits into a column of numbers, whatever its rows can have
@@ -73,8 +75,14 @@ class JointPanel(QTableView):
     menu_made = pyqtSignal(object, object)
     """A row's context `QMenu` and the row as `Clicked`; features add their entries to it."""
 
+    extended = pyqtSignal(int, bool)
+    """A row whose name was clicked with Ctrl, or with Shift: True, for all from the opened row to it."""
+    all_asked = pyqtSignal()
+    """Ctrl+A: the opened row's widget is to edit all rows."""
+
     def __init__(self) -> None:
         super().__init__()
+        self._extends = False  # from such a click to its release
         self._opened: tuple[int, QWidget] | None = None
         self.table = JointTable()
         self.driven = self.table.driven
@@ -198,6 +206,12 @@ class JointPanel(QTableView):
             (row, widget), self._opened = self._opened, None
             widget.hide()
             self.setRowHeight(row, ROW_HEIGHT)
+            self.edit_together(frozenset())
+
+    def edit_together(self, rows: frozenset[int]) -> None:
+        """Highlight the rows that the opened row's widget edits together."""
+        self.table.together = rows
+        self.viewport().update()
 
     def _place(self) -> None:
         if self._opened is not None:
@@ -300,6 +314,9 @@ class JointPanel(QTableView):
             self._held = (index.row(), 0.0)
             self.setCurrentIndex(index)  # for the keys
             self._drag(event)
+        elif left and index.column() == NAME and event.modifiers() & EXTENDING:
+            self._extends = True
+            self.extended.emit(index.row(), bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier))
         else:
             super().mousePressEvent(event)
 
@@ -311,7 +328,9 @@ class JointPanel(QTableView):
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         if self._held is None:
-            super().mouseReleaseEvent(event)
+            if not self._extends:
+                super().mouseReleaseEvent(event)
+            self._extends = False
             return
         row, self._held = self._held[0], None
         self.released.emit(row)
@@ -352,6 +371,9 @@ class JointPanel(QTableView):
             self.setCurrentIndex(self.table.index(max(self.currentIndex().row(), 0), SLIDER))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.SelectAll):
+            self.all_asked.emit()
+            return
         if not (steps := self._steps(event)):
             super().keyPressEvent(event)
             return

@@ -80,7 +80,7 @@ class PlotSaving:
     def save_csv(self, path: str) -> None:
         """Write all samples, in SI units. Raises OSError."""
         with engine.replacing(path) as file:
-            file.write(table(self._panel.series).encode())
+            file.write(table(self._panel.series, *self._panel.compared).encode())
 
     def _ask_csv(self) -> None:
         self._ask("Save the numbers", "plots.csv", "Comma-separated values (*.csv)", self.save_csv)

@@ -53,6 +53,8 @@ class PlotsPanel(QWidget):
         """Whether the panel's tab is the visible one."""
         self._series: dict[Quantity, Series] = {}
         self._recorded: Mapping[Quantity, Series] | None = None
+        self.compared: tuple[Mapping[Quantity, Series], str] = {}, ""
+        """The curves of a second run, and its name."""
         self._span = (math.inf, -math.inf)
         self._range = (0.0, WINDOW)
         """The visible time range, s."""
@@ -321,6 +323,10 @@ class PlotsPanel(QWidget):
         self._stale |= curves is not None or self._recorded is not None
         self._recorded, self._span = curves, span
 
+    def show_compared(self, curves: Mapping[Quantity, Series], name: str) -> None:
+        """Draw these curves of a second run of that name beside those of the same quantities."""
+        self.compared, self._stale = (curves, name), True
+
     def continue_from(self, time: float, curves: Mapping[Quantity, Series]) -> None:
         """Continue these curves from a time, s, with the samples that follow."""
         for quantity, line in self._series.items():
@@ -361,7 +367,7 @@ class PlotsPanel(QWidget):
         pointed = math.isfinite(self._pointed)
         for chart in self.charts:
             chart.canvas.pointer, chart.canvas.marked = self._pointed, self._cursor
-            chart.draw(series)
+            chart.draw(series, *self.compared)
             chart.show_values(series, self._pointed if pointed else self._cursor, {} if pointed else self._values)
         left = max((chart.canvas.left_needed for chart in self.charts), default=0)
         for chart in self.charts:

@@ -19,6 +19,7 @@ from app.gl import context
 from app.gl.batch import Batch
 from app.gl.camera import Camera
 from app.gl.scene import Scene
+from app.gl.view import View
 from app.link_extents import link_points
 from app.picture.crowd import DEVIATION, Crowd
 from app.simulation.batch_spread import BatchSpread, deviations
@@ -47,7 +48,6 @@ def measure(
 
         renderer, camera = Renderer(), Camera(elevation=np.radians(30))
         renderer.initialize()
-        renderer.set_scene(scene)
         for picture in range(pictures + 5):
             began = time.perf_counter()
             reader.begin()
@@ -60,7 +60,8 @@ def measure(
             if picture == 0:
                 camera.fit(*batch.bounds(scene.content.reach))
             drawn = time.perf_counter()
-            renderer.draw(camera, poses[0], *size, detail=len(DETAILS) - 1 if renderer.software else 0, batch=batch)
+            view = View(scene.content, poses[0], camera, 0.0, size, batch)
+            renderer.draw(view, len(DETAILS) - 1 if renderer.software else 0)
             GL.glFinish()
             ended = time.perf_counter()
             upload = renderer.upload_seconds

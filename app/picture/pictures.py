@@ -157,11 +157,7 @@ class PictureThread:
 
     def _draw(self, renderer: Renderer, request: _Request) -> None:
         began, view = time.perf_counter(), request.view
-        renderer.set_scene(view)
-        renderer.ground = view.ground
-        for _ in renderer.pieces(
-            view.camera, view.poses, *view.size, request.detail, view.batch, view.marks, view.extras
-        ):
+        for _ in renderer.pieces(view, request.detail):
             if request.detail == 0:
                 GL.glFinish()  # else the whole cost would fall on the end
                 if self._quitting or self._request is not None:

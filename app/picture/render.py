@@ -17,10 +17,8 @@ import engine
 DONE, NO = 0, 1
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add `render` to the commands."""
-    text = "write an image of a robot at a configuration"
-    command = subparsers.add_parser("render", help=text, description=text)
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `render`."""
     command.add_argument("robot", help="a URDF or xacro file, or the name of a robot that ships, such as arm7")
     command.add_argument("--out", type=Path, required=True, metavar="IMAGE.png", help="the image file")
     command.add_argument("--q", metavar="Q1,Q2,…", help="the configuration, in rad and m (default: neutral)")
@@ -74,7 +72,7 @@ def _render(args: argparse.Namespace) -> dict[str, Any]:
     if args.out.suffix.lower() != ".png":
         raise ValueError(f"--out is {str(args.out)!r}; images are PNG, so end the name with .png")
     if not args.out.parent.is_dir():
-        raise ValueError(f"--out is in {str(args.out.parent)!r}, which is no folder; make it first")
+        raise ValueError(f"--out is in {str(args.out.parent)!r}, which is not a folder; make it first")
     source = engine.find_robot(args.robot)
     model = engine.load(source, args.package_dir, trust_xacro=args.trust_xacro, xacro_args=args.xacro_args)
     poses = engine.link_poses(model, _configuration(args.q, model))

@@ -85,9 +85,7 @@ class CardScreen(QOpenGLWidget):
             if self._renderer is None:
                 self._renderer = Renderer()
             renderer = self._renderer
-            renderer.set_scene(view)
-            renderer.ground = view.ground
-            renderer.draw(view.camera, view.poses, *view.size, batch=view.batch, marks=view.marks, extras=view.extras)
+            renderer.draw(view)
         except Exception as error:  # whatever the driver raised, the window stays alive
             self._failed = True
             self.failed.emit(*problem_and_fix(error))

@@ -60,9 +60,8 @@ class Studio:
         renderer = self._renderer
         if renderer is None:
             raise RuntimeError("the studio is not open")
-        renderer.set_scene(view)
-        renderer.ground, renderer.transparent = view.ground, transparent
-        for _ in renderer.pieces(view.camera, view.poses, *view.size, 0, view.batch, view.marks, view.extras):
+        renderer.transparent = transparent
+        for _ in renderer.pieces(view):
             GL.glFinish()  # else the whole cost would fall on the end
             after_piece()
         pixels = renderer.pixels()

@@ -1,4 +1,4 @@
-"""`RecordedGhost`: a run from a file as the ghost of the robot. Free of Qt."""
+"""`RecordedGhost`: a recorded run as the ghost of the robot. Free of Qt."""
 
 from __future__ import annotations
 
@@ -18,22 +18,18 @@ SLACK = 1e-9  # s, the rounding of a sum of steps
 class RecordedGhost:
     """A recorded run of the robot `model`; at each time the ghost is as the run was then, before and after it at rest.
 
-    `source` is the robot's file, if it has one. Raises ValueError and OSError, in one sentence, for a file without a
-    run of this robot.
+    `path` is the run's file; empty for a run of the window's own recording.
     """
 
-    def __init__(self, path: str, model: engine.Model, source: str | None):
-        saved = engine.read_run(path)
-        self.model, self.path, self._points = model, path, link_points(model)
-        _require_robot(saved, model, source)
-        self._recording = engine.recording_of(saved, model, understand)
-        (self._run,) = self._recording.runs
-        self._begin, self._end = self._recording.span(self._run)
+    def __init__(self, model: engine.Model, recording: engine.Recording, run: engine.Run, name: str, path: str = ""):
+        self.model, self.recording, self.run, self.name, self.path = model, recording, run, name, path
+        self._points = link_points(model)
         self._worst, self._since, self._last = 0.0, np.inf, -np.inf
 
     def state(self, frame: Snapshot) -> GhostState:
         """Return the ghost of a frame; its maximum deviation starts again where the time goes back."""
-        recorded = self._recording.frame(self._run, self._recording.at(self._run, frame.time))
+        with self.recording.lock:  # the oldest frames are dropped where there is no room
+            recorded = self.recording.frame(self.run, self.recording.at(self.run, frame.time))
         poses = np.asarray(engine.link_poses(self.model, recorded.checkpoint.q[0].astype(float)))
         here, there = (world_points(each, self._points) for each in (frame.link_poses, poses))
         deviation = np.linalg.norm(there - here, axis=2).max(1, initial=0.0)
@@ -43,10 +39,23 @@ class RecordedGhost:
         return GhostState(poses, deviation, self._worst, self._since, source=self._reported(frame.time))
 
     def _reported(self, time: float) -> str:
-        """Return the run's file and times, and why the ghost is at rest at a time, s, if it is."""
-        rests = "; over, the ghost rests where it ended" if time > self._end + SLACK else ""
-        rests = "; not begun, the ghost rests where it begins" if time < self._begin - SLACK else rests
-        return f"{Path(self.path).name}, {self._begin:.3f} to {self._end:.3f} s{rests}"
+        """Return the run's name and times, and why the ghost is at rest at a time, s, if it is."""
+        begin, end = self.recording.span(self.run)
+        rests = "; over, the ghost rests where it ended" if time > end + SLACK else ""
+        rests = "; not begun, the ghost rests where it begins" if time < begin - SLACK else rests
+        return f"{self.name}, {begin:.3f} to {end:.3f} s{rests}"
+
+
+def read_ghost(path: str, model: engine.Model, source: str | None) -> RecordedGhost:
+    """Return a run from a file as the ghost of the robot `model`, read from the file `source` if it has one.
+
+    Raises ValueError and OSError, in one sentence, for a file without a run of this robot.
+    """
+    saved = engine.read_run(path)
+    _require_robot(saved, model, source)
+    recording = engine.recording_of(saved, model, understand)
+    (run,) = recording.runs
+    return RecordedGhost(model, recording, run, Path(path).name, path)
 
 
 def _require_robot(saved: engine.SavedRun, model: engine.Model, source: str | None) -> None:

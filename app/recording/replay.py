@@ -218,3 +218,10 @@ def snapshot(frame: engine.RecordedFrame, robot: int) -> Snapshot:
         diverged = at.frozen if at.divergences is None else at.divergences[0] != 0  # a script's may end its run
         into.batch = BatchState(poses, np.full(len(q), math.nan), deviations(poses, link_points(model)), diverged)
     return into
+
+
+def run_name(run: engine.Run) -> str:
+    """Return a run's name in lists of runs."""
+    if run.left is None:
+        return f"Run {run.number}"
+    return f"Run {run.number}, from run {run.left[0]} at {run.left[1]:.2f} s"

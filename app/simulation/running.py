@@ -87,11 +87,13 @@ class Running:
                 self.set_wrench(before.wrench)
 
     def reset(self, q: np.ndarray) -> None:
-        """Reset to q (nq,), at rest, at time zero, with every setpoint at robot 0's position."""
+        """Reset to q (nq,), at rest, at time zero, with every setpoint at robot 0's position, and without wrenches."""
         self.drop_frame()
         self.q = self._spread.poses(self.simulation.model, q)
         self.v = np.zeros_like(self.v)
         self.simulation.reset(self.q)
+        if self.wrench is not None:
+            self.set_wrench(np.zeros_like(self.wrench))
         self.time = self.time_before = self._energy_due = 0.0
         self.hold_everything()
 

@@ -20,13 +20,14 @@ All have the signature ``forward_dynamics(chain, q, v, tau, …) -> q̈`` with q
 chain's library and number type (for a tree (batch, nq) and (batch, nv)), and use `inverse` (three bi-diagonal systems)
 and `engine.blocks`.
 
-The equations of motion, joint by joint and with [Y]'s numbers, are
+The equations of motion, joint by joint, are
 
-    Vᵢ = Xᵢ Vᵢ₋₁ + Sᵢ q̇ᵢ                           (2a)
-    V̇ᵢ = Xᵢ V̇ᵢ₋₁ + Sᵢ q̈ᵢ + ad(Vᵢ) Sᵢ q̇ᵢ             (2b)   V̇₋₁ = −gravity
-    Fᵢ = Xᵢ₊₁ᵀ Fᵢ₊₁ + Jᵢ V̇ᵢ − ad(Vᵢ)ᵀ Jᵢ Vᵢ         (2c)
-    τᵢ = Sᵢᵀ Fᵢ                                      (2d)
+    Vᵢ = Xᵢ Vᵢ₋₁ + Sᵢ q̇ᵢ                           [Y] (2a)
+    V̇ᵢ = Xᵢ V̇ᵢ₋₁ + Sᵢ q̈ᵢ + ad(Vᵢ) Sᵢ q̇ᵢ             [Y] (2b)   V̇₋₁ = −gravity
+    Fᵢ = Xᵢ₊₁ᵀ Fᵢ₊₁ + Jᵢ V̇ᵢ − ad(Vᵢ)ᵀ Jᵢ Vᵢ         [Y] (2c)
+    τᵢ = Sᵢᵀ Fᵢ                                      [Y] (2d)
 
-where Xᵢ = Ad(Tᵢ⁻¹) transforms a twist from the parent link to link i. Γ has the Xᵢ below its diagonal, so that (2a) is
-(I − Γ) V = S q̇. ([Y] prints (2b) as ad of S q̇ on Γ V and (2c) with a plus; for this X the signs are those above.)
+where Xᵢ = Ad(Tᵢ⁻¹) transforms a twist from the parent link to link i. Γ has the Xᵢ below its diagonal, so that [Y] (2a)
+is (I − Γ) V = S q̇. (The paper has ad of S q̇ on Γ V in [Y] (2b), and a plus in [Y] (2c); for this X the signs are those
+above.)
 """

@@ -44,7 +44,7 @@ def articulated_inertias(chain: Chain, X: Array) -> Array:
 
 
 def solve(chain: Chain, X: Array, Jhat: Array, tau_delta: Array) -> Array:
-    """Return M⁻¹ τ_δ by (8)."""
+    """Return M⁻¹ τ_δ by [Y] (8)."""
     resting = joint(chain.S, Jhat, np.zeros_like(X[..., 0]), tau_delta)
     Psi, _ = motion(resting, X, np.zeros_like(X[..., 0]))
     gain = resting.U / resting.D[..., None]

@@ -1,9 +1,9 @@
 """CFA: the constraint force algorithm ([Y] section III; Fijany, Sharf, D'Eleuterio 1995), with iterative refinement.
 
-The joint forces are computed first, and from them the accelerations. In (2a)–(2d) without the bias, which is [Y] (9),
-Wᵀ eliminates the accelerations, since a joint moves along S only and WᵀS = 0:
+The joint forces are computed first, and from them the accelerations. In [Y] (2a)–(2d) without the bias, which is
+[Y] (9), Wᵀ eliminates the accelerations, since a joint moves along S only and WᵀS = 0:
 
-    Wᵀ (I − Γ) J⁻¹ (I − Γ)ᵀ F = Wᵀ S q̈ = 0        F = S τ_δ + W F_c        (11), (14)
+    Wᵀ (I − Γ) J⁻¹ (I − Γ)ᵀ F = Wᵀ S q̈ = 0        F = S τ_δ + W F_c        [Y] (11), (14)
 
 This is a block tri-diagonal system for the constraint forces F_c, without a recursion. Its condition number, however,
 grows with the fourth power of the length if the chain resists bending (parallel axes), like a beam's: of sixteen digits
@@ -128,7 +128,7 @@ class System(NamedTuple):
         upper = -(J_inv[:-1] @ t(X[:, 1:]))
         diagonal = np.broadcast_to(J_inv, X.shape).copy()
         diagonal[:, 1:] -= X[:, 1:] @ upper
-        # A = Wᵀ H W, (15)
+        # A = Wᵀ H W, [Y] (15)
         D, U = Wt @ diagonal @ W, Wt[:-1] @ upper @ W[1:]
         stage("blocks", range(chain.n), D, U)
         return cls(chain, diagonal, upper, tridiagonal.eliminate(D, U))
@@ -143,11 +143,11 @@ class System(NamedTuple):
     def solve(self, tau_delta: Array) -> Array:
         """Return q̈ = M⁻¹ τ_δ, (batch, n) -> (batch, n)."""
         active = self.chain.along(tau_delta)
-        # A F_c = −B τ_δ with B = Wᵀ H S, (15)
+        # A F_c = −B τ_δ with B = Wᵀ H S, [Y] (15)
         R = -mv(t(self.chain.W), self.H(active))
         stage("right-hand side", range(self.chain.n), R)
         F_c = tridiagonal.substitute(self.elimination, R)
-        # q̈ = Sᵀ H (S τ_δ + W F_c), (13), (14)
+        # q̈ = Sᵀ H (S τ_δ + W F_c), [Y] (13), (14)
         qdd = self.chain.onto(self.H(active + mv(self.chain.W, F_c)))
         stage("accelerate", range(self.chain.n), qdd)
         return qdd

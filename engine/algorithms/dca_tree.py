@@ -63,7 +63,7 @@ def velocities(tree: Tree, X: Array, v: Array) -> tuple[Array, Array]:
     none = np.zeros_like(X, shape=(len(X), 1, 6, 6)) + identity(6, X)
     X = np.concatenate([X, none], 1)
     drive = np.concatenate([Sv, np.zeros_like(Sv[:, :1])], 1)
-    for level in tree.levels:  # (2a)  V = X V_parent + S q̇, along each path
+    for level in tree.levels:  # [Y] (2a)  V = X V_parent + S q̇, along each path
         A, rate = _rows(X[:, level.bodies]), _rows(drive[:, level.bodies])
         rate[:, 0] += mv(A[:, 0], V[:, level.parent].reshape(-1, 6))  # the base, stored last, is zero
         V[:, level.bodies] = bidiagonal.solve(A, rate).reshape(len(X), *level.bodies.shape, 6)

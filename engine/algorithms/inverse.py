@@ -27,12 +27,12 @@ def inverse_dynamics(chain: Chain, q: Array, v: Array, a: Array) -> Array:
 def velocities(chain: Chain, X: Array, v: Array, sweep: Callable[..., Arrays] = scan) -> tuple[Array, Array, Array]:
     """Return the links' twists V and the velocity-dependent accelerations c and forces b; (batch, n, 6) each."""
     Sv = chain.along(v)
-    # (2a)  (I − Γ) V = S q̇
+    # [Y] (2a)  (I − Γ) V = S q̇
     V = bidiagonal.solve(X, Sv, sweep)
     stage("velocities", range(chain.n), V)
-    # (2b)'s last term, Coriolis and centrifugal
+    # [Y] (2b)'s last term, Coriolis and centrifugal
     c = mv(lie.ad(V), Sv)
-    # (2c)'s last term, gyroscopic
+    # [Y] (2c)'s last term, gyroscopic
     b = -mv(t(lie.ad(V)), mv(chain.J, V))
     stage("bias", range(chain.n), c, b)
     return V, c, b
@@ -40,15 +40,15 @@ def velocities(chain: Chain, X: Array, v: Array, sweep: Callable[..., Arrays] = 
 
 def forces(chain: Chain, X: Array, c: Array, b: Array, Sa: Array) -> Array:
     """Return τ (batch, n) for the accelerations S q̈, given the velocity-dependent terms."""
-    # (2b)  (I − Γ) V̇ = S q̈ + c, with the base's acceleration in the first row
+    # [Y] (2b)  (I − Γ) V̇ = S q̈ + c, with the base's acceleration in the first row
     drive = Sa + c
     drive[:, 0] += mv(X[:, 0], chain.a0)
     A = bidiagonal.solve(X, drive)
     stage("accelerations", range(chain.n), A)
-    # (2c)  (I − Γ)ᵀ F = J V̇ + b
+    # [Y] (2c)  (I − Γ)ᵀ F = J V̇ + b
     F = bidiagonal.solve_transposed(X, mv(chain.J, A) + b)
     stage("forces", range(chain.n), F)
-    # (2d)  τ = SᵀF
+    # [Y] (2d)  τ = SᵀF
     tau = chain.onto(F)
     stage("torques", range(chain.n), tau)
     return tau

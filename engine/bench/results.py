@@ -113,7 +113,7 @@ def _parsed(path: Path) -> tuple[bytes, dict[str, Any], dict[str, Row]]:
     header: dict[str, Any] = {}
     rows: dict[str, Row] = {}
     if not content:
-        raise _damage(path, 1, "it is no header")
+        raise _damage(path, 1, "it is not a header")
     for number, line in enumerate(content.splitlines(), 1):
         try:
             record = json.loads(line)
@@ -121,7 +121,7 @@ def _parsed(path: Path) -> tuple[bytes, dict[str, Any], dict[str, Row]]:
             raise _damage(path, number, str(error)) from None
         complete = isinstance(record, dict) and ({"plan", "machine"} if number == 1 else {"key"}) <= record.keys()
         if not complete or (number > 1 and not isinstance(record["key"], str)):
-            raise _damage(path, number, "it is no header" if number == 1 else "it is no row")
+            raise _damage(path, number, "it is not a header" if number == 1 else "it is not a row")
         if number == 1:
             header = record
         elif record["key"] in rows:

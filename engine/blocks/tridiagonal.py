@@ -33,16 +33,16 @@ def solve(D: Array, U: Array, R: Array) -> Array:
 def eliminate(D: Array, U: Array) -> Elimination:
     """Apply the steps of [Y] (19) to the matrix, j = 1, 2, …: coupling distance s = 2ʲ⁻¹ becomes 2s.
 
-    Uᵢ couples row i with row i + s; there are n − s of them before a step and max(n − 2s, 0) after. Eᵢ belongs to row
-    i, Kᵢ to row i + s.
+    Uᵢ couples row i with row i + s; there are n − s of them before a step and max(n − 2s, 0) after. E has Eᵢ, of row
+    i, at index i, and K has Kᵢ₊ₛ, of row i + s.
     """
     n, s, steps = D.shape[1], 1, []
     while s < n:
         E = t(symmetric.solve(D[:, s:], t(U)))  # Dᵢ₊ₛ Eᵢᵀ = Uᵢᵀ
-        K = t(symmetric.solve(D[:, : n - s], U))  # Dᵢ Kᵢᵀ = Uᵢ
-        # (19), first line: Dᵢ − Eᵢ Uᵢᵀ − Kᵢ₋ₛ Uᵢ₋ₛ
+        K = t(symmetric.solve(D[:, : n - s], U))  # Dᵢ Kᵢ₊ₛᵀ = Uᵢ
+        # [Y] (19), first line: Dᵢ − Eᵢ Uᵢᵀ − Kᵢ Uᵢ₋ₛ
         D = symmetrised(_both(D, E @ t(U), K @ U))
-        # (19), second line: −Eᵢ Uᵢ₊ₛ
+        # [Y] (19), second line: −Eᵢ Uᵢ₊ₛ
         U = -(E[:, : max(n - 2 * s, 0)] @ U[:, s:])
         steps.append((E, K))
         stage("eliminate", range(n), D, U)
@@ -61,7 +61,7 @@ def substitute(elimination: Elimination, R: Array) -> Array:
     x = R if R.ndim == D.ndim else R[..., None]
     for E, K in steps:
         n, k = x.shape[1], E.shape[1]
-        # (19), third line: Rᵢ − Eᵢ Rᵢ₊ₛ − Kᵢ₋ₛ Rᵢ₋ₛ
+        # [Y] (19), third line: Rᵢ − Eᵢ Rᵢ₊ₛ − Kᵢ Rᵢ₋ₛ
         x = _both(x, E @ x[:, n - k :], K @ x[:, :k])
         stage("substitute", range(n), x)
     x = symmetric.solve(D, x)

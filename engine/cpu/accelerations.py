@@ -16,7 +16,7 @@ from engine.compile import Function, compiled_apart, inline, kernel
 from engine.cpu.chains import cfa, constraint_system, dca_step
 from engine.cpu.chains.cfa import CfaWorkspace
 from engine.cpu.rigid_body import aba, crba, jsiia, tree_passes
-from engine.cpu.rigid_body import workspace as at
+from engine.cpu.rigid_body import workspace as slot
 from engine.cpu.rigid_body.cholesky import cholesky
 from engine.cpu.rigid_body.jsiia import Dense
 from engine.cpu.rigid_body.wrenches import take_from_bias
@@ -80,7 +80,7 @@ def _prepare_abia(q, v, dynamics, _loads, phases):
     topology, constants, w, lanes = dynamics.topology, dynamics.constants, dynamics.w, dynamics.lanes
     time = begin(phases)
     tree_passes.scatter_q(q, 0, topology, constants, w, lanes)
-    tree_passes.scatter_v(v, 0, topology, w, lanes, at.OF_QD)
+    tree_passes.scatter_v(v, 0, topology, w, lanes, slot.OF_QD)
     tree_passes.poses(topology, constants, w, lanes)
     tree_passes.velocities(topology, w, lanes)
     lap(phases, KINEMATICS, time)
@@ -91,7 +91,7 @@ def _abia(forces, result, dynamics, loads, phases):
     gravity, wrenches = loads
     topology, constants, w, lanes = dynamics.topology, dynamics.constants, dynamics.w, dynamics.lanes
     time = begin(phases)
-    tree_passes.scatter_v(forces.force, 0, topology, w, lanes, at.OF_TAU)
+    tree_passes.scatter_v(forces.force, 0, topology, w, lanes, slot.OF_TAU)
     tree_passes.scatter_additions(forces.inertia, forces.locked, forces.target, topology, w, lanes)
     time = lap(phases, KINEMATICS, time)
     tree_passes.bias_forces(topology, constants, w, lanes)
@@ -102,8 +102,8 @@ def _abia(forces, result, dynamics, loads, phases):
     aba.inertia_recursion(topology, w, lanes)
     time = lap(phases, INERTIA_RECURSION, time)
     aba.accelerations(topology, w, lanes, gravity)
-    tree_passes.gather_v(result.qdd, 0, topology, w, lanes, at.OF_QDD)
-    tree_passes.gather_v(result.reaction, 0, topology, w, lanes, at.OF_REACTION)
+    tree_passes.gather_v(result.qdd, 0, topology, w, lanes, slot.OF_QDD)
+    tree_passes.gather_v(result.reaction, 0, topology, w, lanes, slot.OF_REACTION)
     lap(phases, ACCELERATION, time)
 
 
@@ -116,7 +116,7 @@ def _prepare_jsiia(q, v, dynamics, loads, phases):
     expand(q[0], coupling.q_index, coupling.q_factor, coupling.q_offset, dense.tree_q[0])
     expand(v[0], coupling.v_index, coupling.v_factor, coupling.v_offset, dense.tree_v[0])
     tree_passes.scatter_q(dense.tree_q, 0, topology, constants, w, lanes)
-    tree_passes.scatter_v(dense.tree_v, 0, topology, w, lanes, at.OF_QD)
+    tree_passes.scatter_v(dense.tree_v, 0, topology, w, lanes, slot.OF_QD)
     tree_passes.poses(topology, constants, w, lanes)
     tree_passes.velocities(topology, w, lanes)
     time = lap(phases, KINEMATICS, time)
@@ -148,7 +148,7 @@ def _prepare_cfa(q, v, dynamics, loads, phases):
     time = begin(phases)
     cfa.kinematics(q, v, topology, constants, w)
     time = lap(phases, KINEMATICS, time)
-    jsiia.bias(dynamics.work.vectors[cfa.BIAS : cfa.BIAS + 1], topology, constants, w, at.ONE, gravity, wrenches)
+    jsiia.bias(dynamics.work.vectors[cfa.BIAS : cfa.BIAS + 1], topology, constants, w, slot.ONE, gravity, wrenches)
     time = lap(phases, BIAS, time)
     constraint_system.assemble(dynamics.work.blocks, topology, constants, w)
     lap(phases, ASSEMBLY, time)
@@ -192,7 +192,7 @@ def _by_name(name):
 
 def dynamics(algorithm: str, model: Model, lanes: tuple[int, ...]) -> Dynamics:
     """Return the inputs of an algorithm for a block of robots like a model."""
-    w, work = at.workspace(len(model.parent), lanes), _by_name.function(algorithm).workspace(model)
+    w, work = slot.workspace(len(model.parent), lanes), _by_name.function(algorithm).workspace(model)
     return Dynamics(algorithm, pack_coupling(model), *pack(model), w, lanes, work)
 
 

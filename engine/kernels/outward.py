@@ -11,7 +11,7 @@ from engine.kernels.transforms import joint_numbers, motion_to_child
 
 @inline
 def enter(robot, i, q, v, rate, numbers, twist, acceleration, force):
-    """[Y] (2a), (2b) and the body's part of (2c): V, its derivative including gravity, and the wrench for that motion.
+    """[Y] (2a), (2b) and the body's part of [Y] (2c): V, its derivative with gravity, and the wrench for that motion.
 
     `rate` is S q̈, or two zeros for the motion by velocities and gravity alone.
     """

@@ -13,7 +13,7 @@ from engine.kernels.transforms import force_to_parent
 
 @inline
 def _leave(robot, i, numbers, force, out):
-    """(2d): compute τ of a body's joint, and add its wrench to the parent's."""
+    """[Y] (2d): compute τ of a body's joint, and add its wrench to the parent's."""
     kind, parent, first = robot.tree[i, KIND], robot.tree[i, PARENT], robot.tree[i, V_START]
     n, f = force[i]
     for j in range(NV[kind]):

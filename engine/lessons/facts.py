@@ -50,8 +50,8 @@ def _against_aba(trace: Trace, serial: Trace, n: int) -> dict[str, str]:
     """Return the values that compare a run with the ABA's on the same robot."""
     return {
         "time_ratio": f"{trace.time(n) / serial.work:.2f}",
-        "aba_depth": str(serial.depth),
-        "aba_work": _whole(serial.work),
+        "abia_depth": str(serial.depth),
+        "abia_work": _whole(serial.work),
         "more_work": f"{trace.work / serial.work:.1f}",
         "verdict": f"So on this robot it is the {'slower' if trace.time(n) > serial.work else 'faster'} one.",
         "inertia_depth": str(len(serial.of("articulated inertia"))),

@@ -60,7 +60,7 @@ def parts(trace: Trace, index: int) -> list[Part]:
 
 
 def motion(chain: Chain, q: Array, v: Array, qdd: Array) -> tuple[Array, Array]:
-    """Return the accelerations of base and links, and the joint forces, (n + 1, 6) both, by (2b) and (2c).
+    """Return the accelerations of base and links, and the joint forces, (n + 1, 6) both, by [Y] (2b) and (2c).
 
     Inputs are q, v and q̈ (n,). A joint's force is in the frame of the link before it, and zero after the last link.
     """

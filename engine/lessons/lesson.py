@@ -182,6 +182,11 @@ class Lesson:
         return text.names()
 
     @staticmethod
+    def present_name(name: str) -> str:
+        """Return the name of the lesson that once had this one; other names as they are."""
+        return text.RENAMED.get(name, name)
+
+    @staticmethod
     def title_of(name: str) -> str:
         """Return the title of the lesson `name`."""
         return text.read(name).title

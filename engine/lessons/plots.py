@@ -86,7 +86,7 @@ def measured(trace: Trace, index: int, palette: Palette, sizes: Sequence[int]) -
     return _over_links(palette, sizes, times, set(CURVES), "time of a call of the engine, µs", "links")
 
 
-CURVES = {"aba": "warning", "dca": "accent", "cfa": "good"}
+CURVES = {"abia": "warning", "dca": "accent", "cfa": "good"}
 """The compared algorithms, and their colours."""
 
 

@@ -26,7 +26,7 @@ HEAVY = 1e6
 NOISE = 1e-6
 """The relative difference of two algorithms in double precision from which accelerations are only rounding errors."""
 NAMES = {
-    "aba": "the articulated-body algorithm",
+    "abia": "the articulated-body algorithm",
     "dca": "divide and conquer",
     "cfa": "the constraint force algorithm, unrefined",
     "refined": "the constraint force algorithm, refined",
@@ -42,7 +42,7 @@ def constraint_forces(chain: Chain, q: Array, v: Array, tau: Array) -> Array:
 
 
 TEXTS = {
-    "aba": abia.forward_dynamics,
+    "abia": abia.forward_dynamics,
     "dca": dca.forward_dynamics,
     "cfa": constraint_forces,
     "refined": cfa.forward_dynamics,
@@ -109,7 +109,7 @@ def moving(chain: Chain, q: Array, v: Array, tau: Array) -> tuple[Array, Array, 
 
     Accelerations that are zero up to rounding have no digits to lose.
     """
-    exact, again = (TEXTS[name](chain, q[None], v[None], tau[None]) for name in ("aba", "dca"))
+    exact, again = (TEXTS[name](chain, q[None], v[None], tau[None]) for name in ("abia", "dca"))
     if exact.any() and _relative(again, exact) < NOISE:
         return q, v, tau
     rng = np.random.default_rng(0)
@@ -125,9 +125,9 @@ def facts(chain: Chain, *state: Array) -> Mapping[str, float | str]:
             single, double = made.of(load + name)[0].values[3]
             key = (load + name).replace(" ", "_")
             words[f"{key}_error"] = float(single)
-            if name != "aba":  # the reference for the others
+            if name != "abia":  # the reference for the others
                 words[f"{key}_double_error"] = float(double)
-    errors = {name: float(made.of(name)[0].values[3][0]) for name in ("aba", "dca", "cfa")}
+    errors = {name: float(made.of(name)[0].values[3][0]) for name in ("abia", "dca", "cfa")}
     shown = {name: scientific(error) for name, error in errors.items()}
     worst = shown[max(errors, key=errors.__getitem__)]
     return words | {

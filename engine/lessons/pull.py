@@ -46,7 +46,7 @@ def facts(chain: Chain, q: Array, v: Array, tau: Array) -> dict[str, float | str
     longer, rest = Chain.of(generate.chain(2 * chain.n)), np.zeros((3, 2 * chain.n))
     return {
         "depth_of_twice": trace(dca.forward_dynamics, longer, *rest).depth,
-        "aba_depth_of_twice": trace(abia.forward_dynamics, longer, *rest).depth,
+        "abia_depth_of_twice": trace(abia.forward_dynamics, longer, *rest).depth,
         "pull": f"{PULL:g}",
         "pull_beyond": sum(any(marks) for _, marks in beyond),
         "pull_links": sum(from_root[-1][1]),

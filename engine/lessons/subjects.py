@@ -86,7 +86,7 @@ def three_links(chain: Chain, q: Array, v: Array, tau: Array) -> Array:
 
 
 def accelerations_of_links(chain: Chain, X: Array, c: Array, qdd: Array) -> Array:
-    """(1, n + 1, 6): the accelerations of the base and of each link, by (2b)."""
+    """(1, n + 1, 6): the accelerations of the base and of each link, by [Y] (2b)."""
     drive = chain.along(qdd) + c
     base = np.zeros_like(drive[:, :1]) + chain.a0
     drive[:, 0] += (X[:, 0] @ chain.a0[:, None])[..., 0]
@@ -125,7 +125,7 @@ def _kinetic(model: Model, q: Array, v: Array, _: Array) -> Array:
 
 def growth(chain: Chain, q: Array, v: Array, tau: Array) -> Array:
     """Return q̈ by the ABA, after counting three algorithms' times with one processor per link."""
-    for name in ("aba", "dca", "cfa"):
+    for name in ("abia", "dca", "cfa"):
         stage(f"{name} over links", range(chain.n), times_over_links(name)[None])
     stage("measured over links", range(chain.n), measured_over_links()[None])
     return abia.forward_dynamics(chain, q, v, tau)
@@ -155,7 +155,7 @@ def measured_over_links() -> Array:
 def _crossings(*_: object) -> dict[str, float | str]:
     """Return the first of `SIZES` at which each parallel algorithm is faster than the ABA."""
     crossing = {
-        name: SIZES[int(np.argmax(times_over_links(name) < times_over_links("aba")))] for name in ("dca", "cfa")
+        name: SIZES[int(np.argmax(times_over_links(name) < times_over_links("abia")))] for name in ("dca", "cfa")
     }
     aba, faster, _ = measured_over_links()
     slower = [size for size, time, other in zip(MEASURED, aba, faster, strict=True) if not other < time]
@@ -202,7 +202,7 @@ SUBJECTS = {
     "elimination": Subject(constraint_forces, accelerations, algorithm="cfa"),
     "inverse": Subject(inverse.inverse_dynamics, dynamics.inverse_dynamics, of_accelerations=True, beside="forces"),
     "bidiagonal": Subject(kinetic_energy, _kinetic, more=_recursion),
-    "aba": Subject(abia.forward_dynamics, accelerations, algorithm="abia"),
+    "abia": Subject(abia.forward_dynamics, accelerations, algorithm="abia"),
     "chunks": Subject(parts(4), accelerations, more=_on_few_processors, algorithm="dca"),
     "precision": Subject(precision.in_single_precision, accelerations, more=precision.facts, moving=precision.moving),
     "crossing": Subject(growth, accelerations, more=_crossings),

@@ -42,6 +42,8 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[2] / "resources" / "lessons"
 ORDER = "order.txt"
+RENAMED = {"aba": "abia"}
+"""The names of lessons by those in older sessions and commands."""
 BREAK = "---"
 OF_TREES = ".tree.md"
 """File name suffix of a lesson's text for branching robots."""

@@ -193,7 +193,7 @@ def read_run(path: str | Path) -> SavedRun:
     except (EOFError, ValueError, zlib.error, RuntimeError) as problem:  # such as NotImplementedError, RecursionError
         raise ValueError(_NO_RUN.format(name, problem)) from None
     if not isinstance(settings, dict):
-        raise ValueError(_NO_RUN.format(name, "its settings are no JSON object"))
+        raise ValueError(_NO_RUN.format(name, "its settings are not a JSON object"))
     if not isinstance(version := settings.get("format", 0), int):
         raise ValueError(_NO_RUN.format(name, f"its format is {version!r:.80}, and no whole number"))
     if version > FORMAT:

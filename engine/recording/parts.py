@@ -116,7 +116,7 @@ def _reported(part: SavedRun) -> tuple[int, int, int, tuple[int, int] | None]:
         if min(number, first, setup, *(left or ())) < 0:
             raise ValueError("a number is negative")
     except (LookupError, TypeError, ValueError) as problem:
-        raise ValueError(f"{Path(part.path).name} is no part of a run ({problem})") from None
+        raise ValueError(f"{Path(part.path).name} is not a part of a run ({problem})") from None
     return number, first, setup, left
 
 

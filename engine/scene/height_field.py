@@ -40,7 +40,7 @@ class HeightField:
             heights = np.array(self.heights, np.float64)
         except (TypeError, ValueError):
             raise ValueError(
-                "a height field's heights are no numbers; expected an array (rows, columns) in m"
+                "a height field's heights are not numbers; expected an array (rows, columns) in m"
             ) from None
         if heights.ndim != 2 or min(heights.shape) < 2:
             raise ValueError(f"a height field's heights have the shape {heights.shape}; expected at least (2, 2)")

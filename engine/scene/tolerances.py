@@ -37,6 +37,8 @@ RESIDUAL_TOLERANCE = 1e-9
 """The residual required of a step's impulses."""
 RESIDUAL_TOLERANCE_SINGLE, ACCEPTED_RESIDUAL_SINGLE = 2e-5, 1e-4
 """That residual in single precision, and the one accepted if the solver's iterations end above it."""
+MIN_EPSILON, MIN_EPSILON_SINGLE = 1e-6, 1e-3
+"""The least ε, the weight of the proximal term of Newton's steps: smaller ones lose digits."""
 VELOCITY_FLOOR, VELOCITY_FLOOR_SINGLE = 1e-9, 1e-6
 """m/s or rad/s: residuals are relative to the largest velocity of their rows, but at least to these. Where robots fall
 and no contact closes, velocities of rows are rounding alone.

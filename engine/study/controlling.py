@@ -65,7 +65,7 @@ class Program:
         except SyntaxError as error:
             raise ValueError(f"{self.path.name}, line {error.lineno}: SyntaxError: {error.msg}") from None
         except (ValueError, RecursionError, MemoryError) as error:
-            raise ValueError(f"{self.path.name} is no Python file ({error})") from None
+            raise ValueError(f"{self.path.name} is not a Python file ({error})") from None
 
     def _names(self) -> dict[str, bool]:
         """Return the names bound at its top level, and whether by assignment; "*" if undecidable."""

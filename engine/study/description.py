@@ -236,7 +236,7 @@ def _axis(table: Table, pushes: tuple[Push, ...]) -> StudyAxis:
         if factor and not variable.factor:
             table.problem("factor", f"{what} cannot be multiplied by a factor", "leave it out")
         if spreads and spreads[0] in DISTRIBUTIONS and variable.words:
-            table.problem(spreads[0], f"{what} is no number", "list values")
+            table.problem(spreads[0], f"{what} is not a number", "list values")
     return StudyAxis(name, what, of, (spreads or ["values"])[0], values, factor)
 
 

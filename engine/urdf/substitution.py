@@ -116,7 +116,7 @@ class Substitution:
             raise Refused("it is more than arithmetic")
         value = self._evaluate(expression, self._names)
         if not isinstance(value, str | int | float):
-            raise Refused("it is no number and no name")
+            raise Refused("it is neither a number nor a name")
         return value
 
     def _commanded(self, command: str) -> str:

@@ -56,9 +56,7 @@ def picture(studio_view, backdrop) -> np.ndarray:
     with context.offscreen():
         renderer = Renderer(fine=True)
         renderer.initialize()
-        renderer.set_scene(studio_view)
-        extras = replace(studio_view.extras, backdrop=backdrop)
-        for _ in renderer.pieces(studio_view.camera, studio_view.poses, 160, 120, 0, None, None, extras):
+        for _ in renderer.pieces(replace(studio_view, extras=replace(studio_view.extras, backdrop=backdrop))):
             pass
         pixels = renderer.pixels()[..., 2::-1]
         renderer.release()
@@ -132,10 +130,11 @@ def test_a_shadow_on_the_ground_has_a_soft_edge(detail):
     with context.canvas(width, height):
         renderer = Renderer()
         renderer.initialize()
-        renderer.set_scene(Scene(box).read())
+        content = Scene(box).read().content
         GL.glPixelStorei(GL.GL_PACK_ALIGNMENT, 1)
         for x in (50.0, 0.0):  # without the shadow, then with it
-            renderer.draw(camera, engine.link_poses(box, [x, 0, 0.2, 0, 0, 0, 1]), width, height, detail)
+            poses = engine.link_poses(box, [x, 0, 0.2, 0, 0, 0, 1])
+            renderer.draw(View(content, poses, camera, 0.0, (width, height)), detail)
             pixels = np.empty((height, width, 3), np.uint8)
             GL.glReadPixels(0, 0, width, height, GL.GL_RGB, GL.GL_UNSIGNED_BYTE, pixels)
             seen.append(pixels[height // 2 - 5 : height // 2 + 5].mean(axis=(0, 2)))

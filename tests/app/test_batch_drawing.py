@@ -8,6 +8,7 @@ from app.gl import batch, frame, offscreen
 from app.gl.batch import BOXES, HULLS, WHOLE, Batch, Tiers
 from app.gl.camera import Camera
 from app.gl.scene import Scene
+from app.gl.view import View
 
 SIZE = 320, 240
 
@@ -130,10 +131,10 @@ def test_drafts_that_took_long_are_followed_by_simpler_ones(arm):
     camera = facing(robots, scene)
     with context.offscreen():
         renderer = Renderer()
-        renderer.set_scene(scene)
+        view = View(scene.content, robots.links[0], camera, 0.0, (1280, 960), robots)
         triangles = []
         for seconds in (0.01, *[1.0] * 12, *[0.001] * 40):
-            for _ in renderer.pieces(camera, robots.links[0], 1280, 960, 3, robots):
+            for _ in renderer.pieces(view, 3):
                 pass
             triangles.append(renderer.triangles)
             renderer.adapt(seconds)

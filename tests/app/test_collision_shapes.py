@@ -15,6 +15,7 @@ from app.gl.camera import Camera
 from app.gl.edges import Edges
 from app.gl.renderer import Renderer
 from app.gl.scene import COLLIDING, MISSING, Scene
+from app.gl.view import View
 
 INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
 ROBOT = """<robot name="robot">
@@ -161,9 +162,9 @@ def test_a_draft_of_one_sample_a_pixel_lets_every_other_pixel_through(model, mon
     built = Scene(robot, collisions=True).read()
     with context.offscreen():
         renderer = Renderer()
-        renderer.set_scene(built)
         camera = Camera(np.array([0.0, 0.0, 0.6]), 1.5)
-        for _ in renderer.pieces(camera, engine.link_poses(robot, [0.0]), 320, 240, detail=1):
+        view = View(built.content, engine.link_poses(robot, [0.0]), camera, 0.0, (320, 240))
+        for _ in renderer.pieces(view, detail=1):
             pass
         _, green, red, _ = np.moveaxis(renderer.pixels()[100:140, 140:180].astype(int), -1, 0)
         renderer.release()
@@ -181,10 +182,8 @@ def test_one_that_coincides_with_a_visual_is_seen_on_it(model, detail, batch):
     several = Batch(np.float32(poses[None]), np.zeros((1, 3), np.float32), np.zeros((1, 4), np.float32))
     with context.offscreen():
         renderer = Renderer()
-        renderer.set_scene(Scene(robot, collisions=True).read())
-        for _ in renderer.pieces(
-            Camera(np.array([0.0, 0.0, 0.3]), 1.0), poses, 320, 240, detail, several if batch else None
-        ):
+        content, camera = Scene(robot, collisions=True).read().content, Camera(np.array([0.0, 0.0, 0.3]), 1.0)
+        for _ in renderer.pieces(View(content, poses, camera, 0.0, (320, 240), several if batch else None), detail):
             pass
         _, green, red, _ = renderer.pixels()[110:130, 155:165].astype(int).mean((0, 1))
         renderer.release()

@@ -67,7 +67,7 @@ def test_what_cannot_be_pasted_is_told_in_a_sentence(opened):
     for text, reported in (
         ("[1, 2, 3]", "the clipboard has 3 numbers; q of double_pendulum has 2"),
         ("[1]", "the clipboard has 1 number; q of double_pendulum has 2"),
-        ("Monday", "the clipboard has 'Monday', which is no list of numbers such as [0.1, 0.2]"),
+        ("Monday", "the clipboard has 'Monday', which is not a list of numbers such as [0.1, 0.2]"),
         ("[0.1, nan]", "q[1] is not finite; q needs finite numbers"),
     ):
         QGuiApplication.clipboard().setText(text)
@@ -99,7 +99,7 @@ def test_limits_and_rotations_are_checked():
     q[quaternion] *= 2
     np.testing.assert_allclose(read_q(repr(q.tolist()), free), free.neutral())
     q[quaternion] = 0
-    with pytest.raises(ValueError, match=r"^the quaternion of .* is zero, which is no rotation$"):
+    with pytest.raises(ValueError, match=r"^the quaternion of .* is zero, which is not a rotation$"):
         read_q(repr(q.tolist()), free)
 
 

@@ -9,6 +9,7 @@ from app.gl import context
 from app.gl.camera import Camera
 from app.gl.edges import Edges
 from app.gl.scene import Scene
+from app.gl.view import View
 
 
 @pytest.mark.usefixtures("gl")
@@ -24,16 +25,15 @@ def test_drafts_show_the_same_but_coarser(tmp_path, monkeypatch):
     with context.offscreen():
         target_of(*SIZE)
         renderer, pictures = Renderer(), []
-        renderer.set_scene(Scene(arm))
+        view = View(Scene(arm).content, poses, camera, 0.0, SIZE)
         for detail in range(len(DETAILS)):
-            renderer.draw(camera, poses, *SIZE, detail)
+            renderer.draw(view, detail)
             pictures.append(pixels_of(*SIZE)[..., :3].astype(int))
         with monkeypatch.context() as patched:
             patched.setattr(Edges, "smooth", lambda _, canvas: canvas)
-            renderer.draw(camera, poses, *SIZE, len(DETAILS) - 1)
+            renderer.draw(view, len(DETAILS) - 1)
             jagged = pixels_of(*SIZE)[..., :3].astype(int)
-        renderer.set_scene(None)
-        renderer.draw(camera, None, *SIZE)
+        renderer.draw(View(None, None, camera, 0.0, SIZE))
         empty = pixels_of(*SIZE)[..., :3].astype(int)
         renderer.release()
     robot = np.abs(pictures[0] - empty).max(-1) > 60
@@ -63,7 +63,7 @@ def test_the_lines_of_the_ground_are_no_heavier_in_drafts():
         target_of(*SIZE)
         renderer, ink = Renderer(), []
         for detail in range(len(DETAILS)):
-            renderer.draw(camera, None, *SIZE, detail)
+            renderer.draw(View(None, None, camera, 0.0, SIZE), detail)
             tint = np.ptp(pixels_of(*SIZE)[..., :3].astype(float), axis=-1)
             ink.append((tint - np.median(tint)).clip(8).sum() - 8 * tint.size)  # of the axes, red and green
         renderer.release()

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from PyQt6.QtCore import Qt
+from PyQt6.QtCore import QPoint, Qt
 from PyQt6.QtWidgets import QApplication
 from windows import case, in_simulation, press, type_in, wait
 
@@ -318,3 +318,37 @@ def test_velocities_and_efforts_are_columns_where_there_is_room(qtbot, arm):
 def test_a_files_settings_have_them():
     settings = Settings(gains=((2, 10.0, 1.0),), by_velocity=frozenset({3}))
     assert understand(describe(settings)) == settings
+
+
+def test_gains_are_set_for_several_joints_at_once(qtbot, opened):
+    window = opened(engine.find_robot("quadruped"))
+    window.resize(1280, 900)
+    bench, table, undoing = window.workbench, window.joints, window.features[UndoView]
+    driven = [k for k, row in enumerate(bench.robot.coordinates) if row.driveable]
+    values = [bench.robot.drive_of(k).value for k in driven]
+
+    def click(row, modifier):
+        place = table.visualRect(table.table.index(row, NAME)).center()
+        qtbot.mouseClick(table.viewport(), LEFT, modifier, place)
+
+    form = choose(qtbot, window, driven[0])
+    click(driven[2], Qt.KeyboardModifier.ShiftModifier)
+    click(driven[1], Qt.KeyboardModifier.ControlModifier)
+    assert form.motion.text() == "2 joints: a change here is made to all of them"
+    type_in(qtbot, form.kp, "40")
+    type_in(qtbot, form.kd, "1")
+    gains = [bench.joints.gains(k) for k in driven]
+    assert gains[0] == gains[2] == (40, 1)
+    assert (40, 1) not in gains[1:2] + gains[3:]
+    qtbot.keyClick(table, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
+    assert f"{len(driven)} joints" in form.motion.text()
+    type_in(qtbot, form.kp, "60")
+    assert {bench.joints.gains(k)[0] for k in driven} == {60}
+    assert undoing.stack.undoText() == f"Gains of {len(driven)} joints: 60, 1"
+    qtbot.mouseClick(form.weight, LEFT, pos=QPoint(8, form.weight.height() // 2))
+    assert [bench.robot.drive_of(k) for k in driven] == [Drive("target", each, weight=True) for each in values]
+    undoing.undo.trigger()
+    assert [bench.robot.drive_of(k) for k in driven] == [Drive("target", each) for each in values]
+    assert "joints" not in choose(qtbot, window, driven[1]).motion.text()
+    pick(form.mode, "effort")
+    assert [bench.robot.mode(k) for k in driven[:3]] == ["target", "effort", "target"]

@@ -133,3 +133,21 @@ def test_settings_change_under_a_pull(bench):
     bench.configuring.set_dt(2e-3)
     frames(bench, lambda frame: frame.pull is not None and frame.time > 1)
     assert bench.robot.settings.dt == 2e-3
+
+
+def test_a_run_after_a_reset_begins_without_the_force_of_the_run_before(bench):
+    """The steps already take wrenches, and no step has replaced the one that was removed."""
+    opened(bench, engine.find_robot("arm7"))
+    bench.forces.set(len(bench.robot.model.link_names) - 1, np.array([0, 0, 0, 0, 60.0, 0]), world=True)
+    until(lambda: in_simulation(bench, lambda running: running.wrench is not None))
+    acted = []
+    for _ in range(2):
+        bench.play()
+        frames(bench, lambda frame: frame.time > 0.05)
+        bench.pause()
+        run = in_simulation(bench, lambda _: bench.replay.recording.runs[-1])
+        acted.append(engine.recorded_trajectory(*engine.resample(bench.replay.recording, run)).wrench_links)
+        bench.forces.clear()
+        bench.reset()
+        frames(bench, lambda frame: frame.time == 0)
+    assert acted == [(bench.robot.model.link_names[-1],), ()]

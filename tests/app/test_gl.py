@@ -13,6 +13,7 @@ import engine
 from app.gl import context, mesh, meshfile, offscreen, scene, shaders, skeleton
 from app.gl.camera import UPRIGHT, Camera
 from app.gl.scene import Scene
+from app.gl.view import View
 
 DATA = Path(__file__).parent / "data"
 SIZE = 320, 240
@@ -386,10 +387,9 @@ def test_the_renderer_leaves_the_state_as_qpainter_expects_it(arm):
         target = target_of(*SIZE)
         renderer = Renderer()
         renderer.initialize()
-        renderer.set_scene(Scene(arm))
-        poses = engine.link_poses(arm, [0.3])
+        view = View(Scene(arm).content, engine.link_poses(arm, [0.3]), Camera(), 0.0, SIZE)
         for detail in range(len(DETAILS)):
-            renderer.draw(Camera(), poses, *SIZE, detail)
+            renderer.draw(view, detail)
             assert GL.glGetIntegerv(GL.GL_DRAW_FRAMEBUFFER_BINDING) == target
             for name in (GL.GL_CURRENT_PROGRAM, GL.GL_VERTEX_ARRAY_BINDING, GL.GL_TEXTURE_BINDING_2D):
                 assert GL.glGetIntegerv(name) == 0
@@ -406,17 +406,15 @@ def test_a_renderer_draws_again_in_a_new_context(arm):
     from app.gl.renderer import Renderer
 
     renderer, pictures = Renderer(), []
-    renderer.set_scene(Scene(arm))
+    robot = View(Scene(arm).content, engine.link_poses(arm, [0.3]), Camera(), 0.0, SIZE)
     for _ in range(2):
         with context.offscreen():
             target_of(*SIZE)
             renderer.initialize()
-            renderer.draw(Camera(), engine.link_poses(arm, [0.3]), *SIZE)
+            renderer.draw(robot)
             pictures.append(pixels_of(*SIZE))
-            renderer.set_scene(None)
-            renderer.draw(Camera(), None, *SIZE)
+            renderer.draw(View(None, None, Camera(), 0.0, SIZE))
             pictures.append(pixels_of(*SIZE))
-            renderer.set_scene(Scene(arm))
     np.testing.assert_array_equal(pictures[0], pictures[2])
     np.testing.assert_array_equal(pictures[1], pictures[3])
     assert np.abs(pictures[0].astype(int) - pictures[1]).max() > 60

@@ -182,7 +182,7 @@ def test_a_robot_that_a_lesson_is_not_about_says_which_is(qtbot, opened, by_link
 
 
 def test_the_numbers_are_those_of_the_present_state(qtbot, window, taught):
-    view = taught("aba", engine.chain(6))
+    view = taught("abia", engine.chain(6))
     panel = view.panel
     lesson = panel.lesson
     shown = window.workbench.shown
@@ -204,7 +204,7 @@ def test_a_lesson_has_the_gravity_of_the_state_that_is_shown(qtbot, opened):
     bench.configuring.set_gravity_vector((0.0, 0.0, -1.62))
     play_for(qtbot, window, 0.2)
     window.run.gravity.trigger()
-    view.open("aba")
+    view.open("abia")
     wait(qtbot, lambda: view.panel.lesson is not None)
     assert not view.panel.lesson.model.gravity.any()
     view.panel.go(next(k for k, step in enumerate(view.panel.lesson.steps) if step.lit.any()))
@@ -261,7 +261,7 @@ def test_keys_go_through_a_lesson(qtbot, window, taught):
 
 
 def test_the_step_is_slid_to_by_keys(qtbot, taught):
-    panel = taught("aba", engine.chain(4)).panel
+    panel = taught("abia", engine.chain(4)).panel
     panel.bar.setFocus()
     for key, number in ((Qt.Key.Key_Right, 1), (Qt.Key.Key_End, len(panel.lesson.steps) - 1), (Qt.Key.Key_Home, 0)):
         qtbot.keyClick(panel.bar, key)
@@ -321,7 +321,7 @@ def test_links_have_their_own_colours_where_no_lesson_is_in_sight(qtbot, window,
 
 
 def test_a_link_leads_to_another_lesson_by_the_keyboard_too(qtbot, taught):
-    panel = taught("aba", engine.chain(4), 1).panel
+    panel = taught("abia", engine.chain(4), 1).panel
     panel.text.setFocus()
     qtbot.keyClick(panel.text, Qt.Key.Key_Tab)
     qtbot.keyClick(panel.text, Qt.Key.Key_Return)
@@ -337,7 +337,7 @@ def test_measured_times_come_beside_the_counted_ones(qtbot, taught):
 
 def test_a_lesson_that_is_asked_for_while_another_is_measured_comes_after_it(qtbot, taught):
     view = taught("dca", engine.chain(4))
-    view.open("aba", 2)
+    view.open("abia", 2)
     view.open("inverse", 1)
     wait(qtbot, lambda: view.panel.lesson.name == "inverse")
     assert view.panel.number == 1
@@ -364,8 +364,8 @@ def test_another_robot_has_the_lesson_go_on(qtbot, window, taught, opened):
     opened(engine.chain(3))
     wait(qtbot, lambda: view.panel.lesson is None)
     assert view.panel.text.toPlainText().splitlines() == [CHOOSE, *suited(window)]
-    view.panel.text.anchorClicked.emit(QUrl("aba"))
-    wait(qtbot, lambda: view.panel.lesson is not None and view.panel.lesson.name == "aba")
+    view.panel.text.anchorClicked.emit(QUrl("abia"))
+    wait(qtbot, lambda: view.panel.lesson is not None and view.panel.lesson.name == "abia")
 
 
 def test_a_lesson_in_the_empty_window_opens_a_robot(qtbot, window):

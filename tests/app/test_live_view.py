@@ -316,7 +316,7 @@ def test_another_version_and_no_script_are_told_in_a_sentence(window, start, cap
     assert main.main(["connect", str(folder)]) == 1
     assert capsys.readouterr().err == f"catena connect: {message}\n"
     assert main.main(["connect", str(folder / "none")]) == 1
-    assert "is no live link" in capsys.readouterr().err
+    assert "is not a live link" in capsys.readouterr().err
 
 
 def test_a_robot_whose_file_has_gone_is_told(qtbot, window, start, tmp_path):

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,6 +20,7 @@ from app.gl.extras import Appearance, Extras, Label
 from app.gl.glyphs import POINTS, Explainer, Trails
 from app.gl.picking import ray
 from app.gl.scene import Scene, with_ghost
+from app.gl.view import View
 from app.link_extents import ends, link_points, world_points
 from app.picture import labels
 from app.picture.crowd import SELECTED_COLOR
@@ -235,13 +235,12 @@ def test_a_ghost_that_coincides_with_the_robot_leaves_no_speckles(rng, parallel)
         renderer = Renderer()
         renderer.initialize()
         for ghost in (poses, near, far):
-            renderer.set_scene(SimpleNamespace(content=with_ghost(scene.content, links)))
-            both = np.concatenate([poses, ghost])
-            for _ in renderer.pieces(camera, both, 320, 240, extras=Extras(Appearance(tints=red, ghost=0.45))):
+            both, extras = np.concatenate([poses, ghost]), Extras(Appearance(tints=red, ghost=0.45))
+            view = View(with_ghost(scene.content, links), both, camera, 0.0, (320, 240), extras=extras)
+            for _ in renderer.pieces(view):
                 pass
             pictures.append(renderer.pixels().astype(int))
-        renderer.set_scene(scene)
-        for _ in renderer.pieces(camera, poses, 320, 240):
+        for _ in renderer.pieces(View(scene.content, poses, camera, 0.0, (320, 240))):
             pass
         plain = renderer.pixels()
         renderer.release()

@@ -14,10 +14,10 @@ def command():
     import argparse
 
     parser = argparse.ArgumentParser()
-    render.add_parser(parser.add_subparsers(required=True))
+    render.add_arguments(parser)
 
     def run(*words: object) -> int:
-        args = parser.parse_args(["render", *map(str, words)])
+        args = parser.parse_args([*map(str, words)])
         return args.function(args)
 
     return run

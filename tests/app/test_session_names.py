@@ -135,9 +135,13 @@ def test_a_session_keeps_the_lesson_and_its_step(qtbot, opened, make_window, tmp
     assert panel.isVisible()
     panel.window().docks["Lesson"].close()
     assert again.features[LessonView].kept == {}
-    path.write_text(path.read_text().replace('"inverse"', '"nothing"'))
+    saved = path.read_text()
+    path.write_text(saved.replace('"inverse"', '"aba"'))  # as before "abia" was its name
     again.open(path)
-    wait(qtbot, lambda: "the lesson 'nothing' is none of this version" in again.statusBar().currentMessage())
+    wait(qtbot, lambda: panel.lesson is not None and panel.lesson.name == "abia")
+    path.write_text(saved.replace('"inverse"', '"nothing"'))
+    again.open(path)
+    wait(qtbot, lambda: "the lesson 'nothing' is unknown to this version" in again.statusBar().currentMessage())
 
 
 def test_another_robot_does_not_overwrite_the_session(qtbot, session, tmp_path, monkeypatch):

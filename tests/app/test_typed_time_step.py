@@ -50,7 +50,9 @@ def test_a_bad_step_is_told_and_asked_again(opened, answers):
     answers[0].extend([("fast", True), ("2 s", True), ("", False)])
     window.feature(SimulationChoices).other.trigger()
     assert window.workbench.robot.settings.dt == before
-    assert answers[1][1].startswith("'fast' is no time with its unit; type a number and s, ms or µs, as in 0.4 ms.\n")
+    assert answers[1][1].startswith(
+        "'fast' is not a time with its unit; type a number and s, ms or µs, as in 0.4 ms.\n"
+    )
     assert answers[1][2].startswith("2 s is outside 1.00 µs to 100 ms; type a time between them.\n")
     assert not window.feature(SimulationChoices).other.isChecked()
 

@@ -394,8 +394,8 @@ def test_keys_are_answered_while_a_picture_is_drawn(qtbot, viewport, robot, monk
 def test_a_full_picture_is_left_for_what_is_newer(qtbot, viewport, robot, monkeypatch):
     came, newer = [], []
 
-    def pieces(renderer, camera, poses, width, height, detail, *more):
-        for piece in original(renderer, camera, poses, width, height, detail, *more):
+    def pieces(renderer, shown, detail):
+        for piece in original(renderer, shown, detail):
             if detail == 0 and not newer:
                 newer.append(replace(view))
                 thread.ask(newer[0], 1)

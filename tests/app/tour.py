@@ -179,6 +179,7 @@ class Tour(DialogTour):
             overlays.show(kind, False)
 
     def plots(self) -> Iterator[None]:
+        from app.features.ghost_view import GhostView
         from app.features.plots_view import PlotsView
 
         self.robot("double_pendulum")
@@ -190,6 +191,15 @@ class Tour(DialogTour):
         self.play(4.0)
         self.rest()
         yield
+        panel.plot_group("joint", ("position",))
+        self.window.run.reset.trigger()
+        self.spin(1.0)
+        self.bench.joints.set_coordinate(0, 1.0)
+        self.play(3.0)
+        self.window.features[GhostView].show_run(self.bench.replay.runs[0])
+        self.rest()
+        yield
+        self.window.features[GhostView].end_recording()
         panel.set_plots([])
         self.dock("Plots", False)
 

@@ -13,7 +13,7 @@ from engine.bench.states import State, residual
 from engine.cpu import dynamics
 from engine.cpu.chains import cfa, constraint_system
 from engine.cpu.rigid_body import aba, jsiia, tree_passes
-from engine.cpu.rigid_body import workspace as at
+from engine.cpu.rigid_body import workspace as slot
 from engine.kernels.status import FITS
 from engine.model.layout import pack
 
@@ -85,28 +85,28 @@ class Prepared:
 
     def __init__(self, model, q, v):
         self.n, (self.topology, self.constants), self.work = model.nv, pack(model), cfa.workspace(model)
-        self.w = at.workspace(self.n, at.ONE)
+        self.w = slot.workspace(self.n, slot.ONE)
         cfa.kinematics(q[None], v[None], self.topology, self.constants, self.w)
 
     def by_cfa(self, tau, extra, locked, target):
         qdd, reaction, fixed = np.zeros(self.n), np.zeros(self.n), (self.topology, self.constants, self.w)
         gravity = self.constants[self.n]
-        jsiia.bias(self.work.vectors[cfa.BIAS : cfa.BIAS + 1], *fixed, at.ONE, gravity, ())
+        jsiia.bias(self.work.vectors[cfa.BIAS : cfa.BIAS + 1], *fixed, slot.ONE, gravity, ())
         constraint_system.assemble(self.work.blocks, *fixed)
         cfa.eliminate(tau, extra, locked, target, qdd, self.work, *fixed)
         cfa.refine(extra, locked, qdd, reaction, self.work, *fixed)
         return qdd, reaction
 
     def by_aba(self, tau, extra, locked, target):
-        qdd, reaction, one = np.zeros((1, self.n)), np.zeros((1, self.n)), at.ONE
-        tree_passes.scatter_v(tau[None], 0, self.topology, self.w, one, at.OF_TAU)
+        qdd, reaction, one = np.zeros((1, self.n)), np.zeros((1, self.n)), slot.ONE
+        tree_passes.scatter_v(tau[None], 0, self.topology, self.w, one, slot.OF_TAU)
         tree_passes.scatter_additions(extra[None], locked[None], target[None], self.topology, self.w, one)
         tree_passes.bias_forces(self.topology, self.constants, self.w, one)
         tree_passes.rigid_inertias(self.topology, self.constants, self.w, one)
         aba.inertia_recursion(self.topology, self.w, one)
         aba.accelerations(self.topology, self.w, one, self.constants[self.n])
-        tree_passes.gather_v(qdd, 0, self.topology, self.w, one, at.OF_QDD)
-        tree_passes.gather_v(reaction, 0, self.topology, self.w, one, at.OF_REACTION)
+        tree_passes.gather_v(qdd, 0, self.topology, self.w, one, slot.OF_QDD)
+        tree_passes.gather_v(reaction, 0, self.topology, self.w, one, slot.OF_REACTION)
         return qdd[0], reaction[0]
 
 

@@ -188,7 +188,7 @@ def test_controls_from_a_file_drive_the_robot(call, tmp_path):
         np.testing.assert_array_equal(file["tau"], expected.tau)
         np.testing.assert_array_equal(file["controls"], tau)
     path.write_text("no numbers")
-    assert "is no .npy file of numbers" in call("run", "pendulum", "--controls", path)[2]
+    assert "is not an .npy file of numbers" in call("run", "pendulum", "--controls", path)[2]
     np.save(path, tau[:50])
     code, _, error = call("run", "pendulum", "--seconds", "0.1", "--controls", path)
     assert code == 2
@@ -278,7 +278,7 @@ def test_generate_makes_a_urdf_that_loads_as_the_same_model(call, tmp_path, rng)
             ("run", "arm7", "--seconds", "1e8", "--out", "far.npz"),
             "keep 100,000,000,001 states, too many for the memory",
         ),
-        (("run", "arm7", "--out", "no/such/folder/x.npz"), "which is no folder; make it first"),
+        (("run", "arm7", "--out", "no/such/folder/x.npz"), "which is not a folder; make it first"),
         (("run", "arm7", "--out", "e.txt"), "--out is 'e.txt'; end the name with .npz, or with .csv for a table"),
         (("unpack", "run.npz", "e.csv"), "NEW.npz is 'e.csv'; end the name with .npz"),
         (("generate", "chain", "0"), "got 0 links"),

@@ -398,7 +398,7 @@ def test_table_data_and_picture_of_one_call(capsys, users, tmp_path):
         (("nowhere",), "there is no file 'nowhere'"),
         ((), "models is empty; name at least one robot"),
         (("chain:none",), "robot 'chain:none': expected a number of links of 1 or more"),
-        (("arm7", "--algorithm", "quick"), "algorithm 'quick' is none; expected abia, dca"),
+        (("arm7", "--algorithm", "quick"), "algorithm 'quick' is unknown; expected abia, dca"),
         (("arm7", "--algorithm", "none.py:f"), "there is no file 'none.py' to take 'f' from"),
         (("arm7", "--algorithm", "none.py"), "'none.py' names no function; give it as none.py:name"),
         (("arm7", "--device", "tpu"), "device is 'tpu'; expected one of 'cpu', 'cuda'"),

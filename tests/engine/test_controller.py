@@ -107,6 +107,11 @@ def test_a_file_that_was_saved_is_read_again(model, write):
             r"shape \(1,\); expected 2 numbers, an effort per velocity",
             None,
         ),
+        (
+            "def control(t, q, v):\n    return [0, -1e300]\n",
+            r"returned -1e\+300 at \[1\]; expected an effort up to",
+            None,
+        ),
         ("def control(t, q, v):\n    -q\n", r"control returned nothing \(None\); expected 2 numbers", None),
         (
             "def control(t, q, v):\n    return 1j * q\n",

@@ -115,7 +115,7 @@ ENTRIES = {
     "that a group can write": (lambda entry: entry.chmod(0o664), "can be written to by others (mode 0664)"),
     "that is a link": (_link, "is a link"),
     "that is a dangling link": (_dangling, "is a link"),
-    "that is a pipe": (_pipe, "is no regular file"),
+    "that is a pipe": (_pipe, "is not a regular file"),
     "of another's": (_give_away, f"belongs to another user (number {ANOTHER})"),
     "that links to another's": (_link_to_anothers, "is a link"),
 }

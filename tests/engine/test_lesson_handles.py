@@ -95,7 +95,7 @@ def test_what_is_told_of_a_part_are_its_equations_in_numbers() -> None:
     equation, numbers, _ = found.rows[3]
     assert equation == "a_last = Φ a − Y F_next + b"
     assert numbers == ", ".join(f"{x:.3g}".replace("-", "−") for x in accelerations[5])
-    assert lesson(engine.chain(7), "aba").handles(part) is None
+    assert lesson(engine.chain(7), "abia").handles(part) is None
 
 
 @pytest.mark.parametrize("n", [7, 8, 16, 32])

@@ -7,7 +7,7 @@ import engine
 from engine.lessons import measured
 from engine.lessons.lesson import Lesson
 
-SHOWN = {"aba": "abia", "dca": "dca", "chunks": "dca", "elimination": "cfa"}
+SHOWN = {"abia": "abia", "dca": "dca", "chunks": "dca", "elimination": "cfa"}
 
 
 def lesson(name: str, model: engine.Model) -> Lesson:
@@ -40,7 +40,7 @@ def test_a_lesson_shows_the_times_that_were_measured(name: str, monkeypatch: pyt
     total = sum(range(1, len(phases) + 1))
     for each in (each for each in made.steps if each.has_clock):
         assert f"a step takes {total} µs" in each.measured
-        assert ("by the ABA 21 µs" in each.measured) == (name != "aba")
+        assert ("by the ABA 21 µs" in each.measured) == (name != "abia")
         if each.index >= 0:
             phase = measured.phase_of(SHOWN[name], made.trace.stages[each.index])
             assert f"«{phase}»" in each.measured

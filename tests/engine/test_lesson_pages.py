@@ -107,7 +107,7 @@ def test_the_recursion_does_less_work_and_the_scan_fewer_steps(n: int) -> None:
 
 @pytest.mark.parametrize("n", [3, 8])
 def test_the_inertias_of_twice_the_links_take_twice_the_steps(n: int) -> None:
-    made, long = (lesson("aba", engine.chain(links)) for links in (n, 2 * n))
+    made, long = (lesson("abia", engine.chain(links)) for links in (n, 2 * n))
     assert made.steps[-1].question.answer == long.facts["inertia_depth"] == str(2 * n)
     inertias = made.trace.of("articulated inertia")
     assert all(stage.tasks == 1 and stage.seconds(1000) == stage.seconds(1) for stage in inertias)
@@ -152,7 +152,7 @@ def test_a_chain_that_four_does_not_divide_has_the_parts_that_are_said(links: in
 def test_curves_cross_once_where_it_is_said() -> None:
     """The ABA's time doubles with the links; that of the others grows by as much for each doubling."""
     made = lesson("crossing", engine.chain(5))
-    aba, dca_, cfa_ = (subjects.times_over_links(name) for name in ("aba", "dca", "cfa"))
+    aba, dca_, cfa_ = (subjects.times_over_links(name) for name in ("abia", "dca", "cfa"))
     assert (aba[2:] / aba[1:-1] > 1.7).all()
     for times in (dca_, cfa_):
         steps = np.diff(times[1:])
@@ -230,7 +230,7 @@ def test_joining_is_associative_and_not_commutative(rng: np.random.Generator) ->
 def test_the_parallel_algorithms_do_more_work_in_fewer_steps(name: str) -> None:
     made = lesson(name, engine.chain(64))
     assert float(made.facts["more_work"]) > 1
-    assert int(made.facts["depth"]) < int(made.facts["aba_depth"])
+    assert int(made.facts["depth"]) < int(made.facts["abia_depth"])
 
 
 def test_a_number_is_near_enough_within_a_tenth_where_the_lesson_says_so() -> None:

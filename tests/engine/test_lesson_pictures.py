@@ -53,7 +53,7 @@ def test_a_matrix_shows_what_is_coupled() -> None:
 
 
 def test_the_bar_of_a_link_has_the_colour_of_the_link() -> None:
-    made, several = lesson("aba", engine.chain(7)), False
+    made, several = lesson("abia", engine.chain(7)), False
     for step in (step for step in made.steps if step.has_picture):
         root = etree.fromstring(step.picture(pages.DARK))
         if not any("magnitude, the largest" in "".join(each.itertext()) for each in root.iter("{*}text")):
@@ -68,14 +68,16 @@ def test_the_bar_of_a_link_has_the_colour_of_the_link() -> None:
     assert several
 
 
-@pytest.mark.parametrize(("name", "arrows"), [("inverse", {"apply"}), ("aba", {"articulated inertia", "acceleration"})])
+@pytest.mark.parametrize(
+    ("name", "arrows"), [("inverse", {"apply"}), ("abia", {"articulated inertia", "acceleration"})]
+)
 def test_arrows_come_from_links_that_are_known(name: str, arrows: set[str]) -> None:
     made, drawn = lesson(name, engine.chain(7)), set()
     for step in (step for step in made.steps if step.has_picture):
         stage = made.trace.stages[step.index]
         found = len(list(etree.fromstring(step.picture(pages.DARK)).iter("{*}path")))
         first_of_all = stage is made.trace.of(stage.name)[0]
-        assert found == (stage.tasks if stage.name in arrows and not (first_of_all and name == "aba") else 0)
+        assert found == (stage.tasks if stage.name in arrows and not (first_of_all and name == "abia") else 0)
         drawn |= {stage.name} if found else set()
     assert drawn == arrows
 
@@ -117,7 +119,7 @@ def test_what_is_zero_is_said_and_rounding_is_not_drawn() -> None:
 def test_the_time_of_the_aba_stands_beside_what_finds_the_same(name: str) -> None:
     made = lesson(name, engine.chain(5))
     clocks = [step.clock(pages.DARK) for step in made.steps if step.has_clock]
-    compared = {"elimination", "dca", "aba", "chunks"}
+    compared = {"elimination", "dca", "abia", "chunks"}
     assert all(("ABA: " in clock) == (name in compared) for clock in clocks)
 
 
@@ -130,7 +132,7 @@ def test_times_over_links_can_be_read_at_lines_of_powers_of_ten() -> None:
     dots = [float(each.get("cy")) for each in svg.iter("{*}circle")]
     unit = lines["10⁴"] - lines["10⁵"]
     read = 10 ** (4 + (lines["10⁴"] - np.array(dots)) / unit)
-    np.testing.assert_allclose(read, made.trace.of("aba over links")[0].values[0], rtol=0.01)
+    np.testing.assert_allclose(read, made.trace.of("abia over links")[0].values[0], rtol=0.01)
 
 
 def test_links_are_lit_where_a_stage_is_about_links() -> None:

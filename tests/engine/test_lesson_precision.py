@@ -40,7 +40,7 @@ def test_the_unrefined_cfa_loses_most_digits_and_refinement_brings_them_back(n: 
     error = {name: number(value) for name, value in made.facts.items() if name.endswith("_error")}
     short, refined = error["cfa_error"], error["refined_error"]
     assert refined < short
-    assert max(error["aba_error"], error["dca_error"]) < short
+    assert max(error["abia_error"], error["dca_error"]) < short
     assert error["cfa_double_error"] < 1e-6 * short
     assert made.steps[-1].question.is_right("the constraint force algorithm, unrefined")
     assert not any(step.has_clock for step in made.steps)
@@ -51,7 +51,7 @@ def test_the_unrefined_cfa_loses_most_digits_and_refinement_brings_them_back(n: 
         engine.forward_dynamics(model, *state, algorithm="abia", device="cpu"),
         abia.forward_dynamics(Chain.of(model, dtype="float32"), *(np.float32(x)[None] for x in state))[0],
     )
-    assert float(np.abs(single - exact).max() / np.abs(exact).max()) == pytest.approx(error["aba_error"], rel=0.06)
+    assert float(np.abs(single - exact).max() / np.abs(exact).max()) == pytest.approx(error["abia_error"], rel=0.06)
 
 
 CARRIED = """<robot name="carried"><link name="base"/>{links}</robot>"""
@@ -69,7 +69,7 @@ def test_a_robot_without_accelerations_is_given_a_motion_of_its_own(tmp_path, gr
     model = engine.load(path).with_gravity(gravity)
     made = Lesson("precision", model, np.array([0.3, 0.7]), np.zeros(2), np.zeros(2))
     assert "no accelerations in its present state" in made.steps[0].words[1]
-    errors = {name: number(made.facts[f"{name}_error"]) for name in ("aba", "dca", "cfa")}
+    errors = {name: number(made.facts[f"{name}_error"]) for name in ("abia", "dca", "cfa")}
     assert min(errors.values()) > 1e-9
     assert max(errors.values()) < 1e-4
     right = {name for name in errors if made.steps[-1].question.is_right(precision.NAMES[name])}
@@ -78,11 +78,11 @@ def test_a_robot_without_accelerations_is_given_a_motion_of_its_own(tmp_path, gr
 
 
 def test_algorithms_with_the_same_number_are_both_right(monkeypatch) -> None:
-    monkeypatch.setitem(precision.TEXTS, "dca", precision.TEXTS["aba"])
-    monkeypatch.setitem(precision.TEXTS, "cfa", precision.TEXTS["aba"])
+    monkeypatch.setitem(precision.TEXTS, "dca", precision.TEXTS["abia"])
+    monkeypatch.setitem(precision.TEXTS, "cfa", precision.TEXTS["abia"])
     question = lesson(engine.chain(3)).steps[-1].question
     assert [question.is_right(choice) for choice in question.choices] == [True, True, True]
-    assert not question.is_right("aba")
+    assert not question.is_right("abia")
 
 
 def blocks(made: Lesson, name: str) -> dict[str, float]:
@@ -99,7 +99,7 @@ def test_the_cfa_loses_its_digits_in_the_last_two_blocks(n: int) -> None:
     assert max(before) < 1e-5
     assert 2 * np.median(before) < solve
     assert accelerate == max(found.values())
-    assert max([*blocks(made, "aba").values(), *blocks(made, "dca").values()]) < 2e-5
+    assert max([*blocks(made, "abia").values(), *blocks(made, "dca").values()]) < 2e-5
     assert blocks(made, "refined") == {}
 
 
@@ -107,7 +107,7 @@ def test_the_cfa_loses_its_digits_in_the_last_two_blocks(n: int) -> None:
 def test_a_heavy_last_link_takes_the_digits_of_single_precision(n: int) -> None:
     made = lesson(engine.chain(n))
     error = {name: number(value) for name, value in made.facts.items() if name.endswith("_error")}
-    for name in ("aba", "dca", "cfa"):
+    for name in ("abia", "dca", "cfa"):
         assert error[f"loaded_{name}_error"] > 1e-3
         assert error[f"loaded_{name}_error"] > 1e3 * error[f"{name}_error"]
     for name in ("dca", "cfa"):
@@ -148,5 +148,5 @@ def test_joints_and_blocks_are_drawn_by_powers_of_ten() -> None:
         )
         assert drawn.count("<rect") == 7 + len(stage.values[1])
     assert [made.trace.stages[step.index].name for step in steps] == [
-        "aba", "dca", "cfa", "refined", "loaded aba", "loaded dca", "loaded cfa",
+        "abia", "dca", "cfa", "refined", "loaded abia", "loaded dca", "loaded cfa",
     ]  # fmt: skip

@@ -112,7 +112,7 @@ def test_the_picture_has_each_body_once_and_a_line_from_its_parent(name: str | i
 def test_words_for_chains_stay_those_of_chains() -> None:
     assert text.read("dca").title == engine.Lesson.title_of("dca")
     assert lesson("humanoid").title != text.read("dca").title
-    mimic = engine.Lesson.refusal("aba", robot("humanoid"))
+    mimic = engine.Lesson.refusal("abia", robot("humanoid"))
     assert "open arm7" in mimic
     assert engine.Lesson.refusal("dca", robot("humanoid")) == ""
 

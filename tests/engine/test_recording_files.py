@@ -275,7 +275,7 @@ def changed(path, **arrays: object):
         ({"q": None}, "it lacks the array 'q'"),
         ({"time": np.array([0.0, 1.0])}, "its times are not in order, or not as many as its states"),
         ({"settings": np.array("no JSON")}, "Expecting value"),
-        ({"settings": np.array("[]")}, "its settings are no JSON object"),
+        ({"settings": np.array("[]")}, "its settings are not a JSON object"),
         ({"settings": np.array([{}], object)}, "its array settings.npy is no array of numbers or text"),
         ({"settings": np.array('{"format": 99}')}, "is of format 99, and this Catena reads up to 2; take a newer one"),
         ({"settings": np.array('{"format": "2"}')}, "its format is '2', and no whole number"),

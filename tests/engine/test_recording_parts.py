@@ -130,7 +130,7 @@ def test_what_is_no_part_is_refused(tmp_path, grown, part):
     recording, _ = grown
     path = tmp_path / "run.npz"
     engine.save_run(path, recording, recording.runs[0], {**FACTS, "part": part})
-    with pytest.raises(ValueError, match=r"run\.npz is no part of a run"):
+    with pytest.raises(ValueError, match=r"run\.npz is not a part of a run"):
         engine.recording_of_parts([engine.read_run(path)], engine.load(engine.find_robot("quadruped")))
 
 

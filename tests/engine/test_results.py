@@ -80,7 +80,7 @@ def header():
 @pytest.mark.parametrize(
     ("content", "output"),
     [
-        ("half a header", "is damaged at line 1 (it is no header)"),
+        ("half a header", "is damaged at line 1 (it is not a header)"),
         (header() + '{"key": "a"}\n{"key": \n{"key": "c"}\n', "is damaged at line 3"),
     ],
 )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine import run_command
+from engine import run_arguments
 from engine.model.poses import body_poses
 from engine.scene.placing import lowest
 from engine.scene.points import points
@@ -56,11 +56,11 @@ def test_the_arm_that_ships_lies_down_on_the_ground(arm7):
 def test_a_run_has_the_same_ground_on_every_device():
     """And with every number type."""
     parser = argparse.ArgumentParser()
-    run_command.add_arguments(parser)
+    run_arguments.add_arguments(parser)
     for name in ("arm7", "quadruped", "pendulum"):
         model = engine.load(engine.find_robot(name))
         scenes = {
-            run_command.scene_of(parser.parse_args(["--device", device, "--dtype", dtype]), model)
+            run_arguments.scene_of(parser.parse_args([name, "--device", device, "--dtype", dtype]), model)
             for device in ("cpu", "cuda", "auto")
             for dtype in ("float64", "float32")
         }

@@ -169,9 +169,9 @@ FAULTS = [
     (STUDY, "\0", "line 3: error: controller: control.py"),
     (STUDY, "KP, PERIOD = 1.0, 0.1\n", "line 3: error: controller: control.py has no function control(t, q, v); "),
     (STUDY.replace("dt = 0.005", "dt = 0.004"), CONTROL, "line 5: error: dt: control.py: PERIOD is 0.005 s, which is "
-     "no whole number of time steps of 0.004 s; choose a time step that divides it, or another PERIOD"),
+     "not a whole number of time steps of 0.004 s; choose a time step that divides it, or another PERIOD"),
     (STUDY.replace('"PERIOD"\nvalues = [0.005, 0.02]', '"KD"\nvalues = [1.0]\n[[vary]]\nwhat = "dt"\n'
-     "values = [0.004, 0.05]"), CONTROL, "line 18: error: vary.3.values: control.py: PERIOD is 0.02 s, which is no"),
+     "values = [0.004, 0.05]"), CONTROL, "line 18: error: vary.3.values: control.py: PERIOD is 0.02 s, which is not"),
     (STUDY.replace('controller = "control.py"\n', ""), CONTROL, "line 7: error: vary.1: there is no controller; "),
     (STUDY.replace('of = "KP"\n', ""), CONTROL, "line 8: error: vary.1: it does not say whose parameter; give of, a "),
 ]  # fmt: skip
@@ -186,7 +186,9 @@ def test_a_fault_with_a_controller_gives_its_sentence(text: str, control: str, w
 
 def test_what_is_no_number_is_not_replaced(tmp_path: Path) -> None:
     made = written(tmp_path, control=CONTROL.replace("KP, KD = 4.0, 0.5", 'KP, KD = "4.0", 0.5'))
-    with pytest.raises(RuntimeError, match=r"sample 0: control\.py: ValueError: the parameter KP is no number; assign"):
+    with pytest.raises(
+        RuntimeError, match=r"sample 0: control\.py: ValueError: the parameter KP is not a number; assign"
+    ):
         made.run(tmp_path / "r", processes=0)
 
 

@@ -192,7 +192,7 @@ def test_what_a_file_names_must_be_a_file(tmp_path, endless, monkeypatch, capfd)
     for tag in (f'<xacro:include filename="{path}"/>', f"<link name=\"${{load_yaml('{path}')}}\"/>"):
         including.write_text(f'<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">{tag}</robot>', "utf-8")
         (found,) = engine.check(including)
-        assert "which is no regular file" in found.problem or "which lies outside" in found.problem
+        assert "which is not a regular file" in found.problem or "which lies outside" in found.problem
 
 
 def test_a_file_beyond_all_robots_is_not_read(tmp_path):

@@ -25,7 +25,7 @@ from test_growth import CASES, robot
 import engine
 from app.features import session_text
 from app.simulation.messages import Settings
-from engine import run_command
+from engine import run_arguments
 from engine.bench import results
 from engine.model import Joint
 from engine.recording.run_format import save_trajectory
@@ -55,7 +55,7 @@ def read_heights(path: Path) -> None:
 def read_controls(path: Path) -> None:
     model = engine.load(engine.find_robot("pendulum"))
     try:
-        run_command.controls_of(argparse.Namespace(controls=path), model, 125_000)
+        run_arguments.controls_of(argparse.Namespace(controls=path), model, 125_000)
     except CallError as fault:
         raise ValueError(str(fault)) from None
 

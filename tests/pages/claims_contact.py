@@ -97,15 +97,16 @@ def solver() -> Iterable[str]:
     yield (
         f"3. the **interior point** from cold, at most {steps} iterations, and {word(first)} rounds from where it ends;"
     )
-    more, least, shorter, longest, smoother = (
-        float(dense[name]) for name in ("STRONG_CENTRING", "CENTRING", "SHORT_STEP", "LONG_STEP", "SMOOTHING")
+    more, shorter, smoother = (
+        float(dense[name]) for name in ("STRONG_CENTRING", "STRONG_MAX_FRACTION", "STRONG_SMOOTHING")
     )
     yield (rf"4. the same with stronger centring ($\sigma \ge {g(more)}$), shorter steps and along a smoother path.")
-    assert shorter < longest and least < more  # noqa: PT018
+    least = page_text.constants("constraints/interior_rows.cuh")["MIN_CENTRING"]
+    assert shorter < interior.MAX_FRACTION and float(least) < more  # noqa: PT018
     yield f"The first round has one, the others {word(int(rounds['SWEEPS']))}."
     assert damping == 1
     ten = {10: "ten"}[strong]
-    assert abs(float(rounds["MIN_EPSILON:double"]) / np.finfo(float).eps ** 0.6 - 1) < 0.05
+    assert abs(float(rounds["MIN_EPSILON_OF_ROUNDS:double"]) / np.finfo(float).eps ** 0.6 - 1) < 0.05
     yield rf"namely the residual itself ({ten} times that in rounds from nothing), and $\epsilon^{{0.6}}$ at least"
     yield f"A round takes up to {word(int(rounds['NEWTON_STEPS']))} Newton steps, as long as each leaves less than the"
     yield rf"with $\delta = \nu$, in the second trial ${smoother:g} \nu$"
@@ -159,14 +160,14 @@ def by_bodies() -> Iterable[str]:
     most = search._plan.function(search.OVERLAP_START, False).max_steps
     yield f"Newton's steps from no impulses, at most {most}."
     yield (
-        f"$\\epsilon$ follows the merit, down to {g(rounding.least_damping(1.0))}, and is "
+        f"$\\epsilon$ follows the merit, down to {g(rounding.min_epsilon(1.0))}, and is "
         f"{e(search._FINAL_EPSILON)} in the last step: a smaller $\\epsilon$ makes a step more accurate, but "
         "rounding leaves 1e-16 over $\\epsilon$ of the"
     )
     yield f"down to a residual of {e(search._SWITCH_RESIDUAL)} ({e(search._SWITCH_RESIDUAL_SINGLE)})"
     products = f"{word(round(search._START_PRODUCTS))} times that residual and at least {e(search._MIN_START_PRODUCTS)}"
     yield f"leave less than {e(search._KINK)}, as beside a kink, it begins near their impulses, with $\\nu$ {products}"
-    small = f"After a step of less than {g(interior._SHORT)} at $\\nu$ below {g(interior._SMALL)}, $\\nu$ is made"
+    small = f"After a step of less than {g(interior.SHORT)} at $\\nu$ below {g(interior._SMALL)}, $\\nu$ is made"
     yield f"{small} {word(round(interior._RECENTRING))} times as large"
     assert interior._IDLE == 60
     yield "until sixty in a row gain nothing"
@@ -260,12 +261,12 @@ def hand_written_kernels() -> Iterable[str]:
     yield f"| {lane_bodies._LEAST} to {lane_bodies.WARP} bodies on a free first one, all other joints of one coordinate"
     trunk = page_text.constants("rigid_body/limbs.cuh")["TRUNK_NV"]
     yield f"all lanes alike the trunk's {word(int(trunk))}"
-    limb = page_text.constants("constraints/limb_newton.cuh")
-    yield f"damped by {limb['EPSILON_PER_RESIDUAL_OF_LIMBS']} times the residual."
+    limb = page_text.constants("constraints/contact_law.cuh") | page_text.constants("constraints/limb_newton.cuh")
+    yield f"damped by {limb['EPSILON_PER_RESIDUAL']} times the residual."
     yield f"Most robots obey the law within {limb['TYPICAL_STEPS']} of"
     yield f"After {limb['ROUNDS_FROM']}, robots that do not begin again at the best impulses"
-    assert (limb["EPSILON_FACTOR_OF_ROUND:single"], limb["EPSILON_FACTOR_OF_ROUND:double"]) == ("0.3", "0.1")
-    yield f"{limb['DAMPED_IN_ROUND']} steps with much damping, {limb['FIRST_EPSILON_OF_ROUND']} and then a third of it"
+    assert (limb["EPSILON_FACTOR:single"], limb["EPSILON_FACTOR:double"]) == ("0.3", "0.1")
+    yield f"{limb['DAMPED_IN_ROUND']} steps with much damping, {limb['FIRST_EPSILON']} and then a third of it"
     yield f"{limb['LEADING_IN_ROUND']} steps with hardly any, each at most up to the next active set"
     share = {name: f"{float(limb[name]):.2g}" for name in ("OVERSHOOT", "MIN_LEADING_LENGTH", "STALLED")}
     assert share == {"OVERSHOOT": "0.001", "MIN_LEADING_LENGTH": "0.05", "STALLED": "0.2"}

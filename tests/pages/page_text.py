@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
 from pathlib import Path
 
-from app.picture import render
+import main
 from engine import cli
 
 ROOT = Path(__file__).parents[2]
@@ -62,8 +62,8 @@ def page_text(page: str) -> str:
 @cache
 def commands() -> dict[str, argparse.ArgumentParser]:
     """The parsers of all headless commands, by name."""
-    _, commands = cli.parser()
-    render.add_parser(commands)
+    table = {**cli.COMMANDS, **main.RENDER}
+    _, commands = cli.parser(table, table)
     return dict(commands.choices)
 
 

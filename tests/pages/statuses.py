@@ -1,18 +1,15 @@
 """The exit statuses of commands, found by calling them."""
 
-import argparse
 import contextlib
 import io
 import tempfile
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
-from app.picture import render
+import main
 from engine import cli
-from engine.cli import parser
 
 BROKEN = '<robot name="r"><link name="a"/><joint name="j" type="revolute"><parent link="a"/></joint></robot>'
 
@@ -20,20 +17,12 @@ BROKEN = '<robot name="r"><link name="a"/><joint name="j" type="revolute"><paren
 def called(*words: object) -> tuple[int, str, str]:
     """The status of a headless command with what it said on both streams."""
     text, reported = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(text), contextlib.redirect_stderr(reported), patch.object(cli, "parser", _parser):
+    with contextlib.redirect_stdout(text), contextlib.redirect_stderr(reported):
         try:
-            status = cli.main([str(each) for each in words])
+            status = cli.main([str(each) for each in words], {**cli.COMMANDS, **main.RENDER})
         except SystemExit as ended:
             status = int(ended.code or 0)
     return status, text.getvalue(), reported.getvalue()
-
-
-@cache
-def _parser() -> tuple[argparse.ArgumentParser, Any]:
-    """The program's parser, created once, since that takes as long as a short run."""
-    root, commands = parser()
-    render.add_parser(commands)
-    return root, commands
 
 
 def agreed(calls: Sequence[tuple[object, ...]]) -> int:

@@ -8,12 +8,15 @@ import equations_scheme
 import equations_step
 import pytest
 from page_text import ROOT
+from test_plain_english import remarks
 
 MODULES = (equations_contact, equations_scheme, equations_step)
 MANY = ("docs/scheme.md", "docs/contact.md")
 LETTERS = dict(zip((*MANY, "docs/contact_solver.md", "docs/contact_solver_gpu.md"), ("", "C", "S", "G"), strict=True))
 """Before the numbers of a page's equations."""
 TAG = re.compile(r"\\tag{(\w+)}")
+PAPERS = re.compile(r"\[[YB]\] (?:below )?\(\d+[a-d]?\)(?:(?:, |–| and )\(\d+[a-d]?\))*")
+BARE = re.compile(r"\(\d[a-d]\)|(?:^|[,;:.–]|\b(?:and|below|by|evaluates?|from|in|of|see)) ?\(\d{1,2}\)", re.I | re.M)
 CASES = {
     "docs/scheme.md": (
         *(r"V = (\omega, v)", r"F = (n, f)", r"i = 1 \ldots n", r"\ddot q = 0", "i = 1", "s = 1", "k = 1", "k = 0"),
@@ -72,12 +75,21 @@ def test_equations_that_a_page_cites_are_there(page: str) -> None:
 
 
 def test_equations_that_sources_cite_are_on_the_page() -> None:
-    """Those of contact, such as (C2); others are a paper's."""
+    """Those of contact, such as (C2)."""
     shown = {number for each in equations.displayed("docs/contact.md") for number in TAG.findall(each)}
     files = [path for kind in ("*.py", "*.cu", "*.cuh") for path in (ROOT / "engine").rglob(kind)]
     cited = {number for path in files for number in re.findall(r"\(([CSG]\d{1,2})\)", path.read_text("utf-8"))}
     assert len(cited) > 8
     assert cited <= shown
+
+
+def test_sources_cite_a_papers_equations_with_the_paper() -> None:
+    """(2a) or «by (15)» alone could also be the number of scheme.md; «I (6)» is a size."""
+    files = [path for kind in ("*.py", "*.cu", "*.cuh") for path in (ROOT / "engine").rglob(kind)]
+    found = [(path.name, *each) for path in files for each in remarks(path)]
+    assert len([text for *_, text in found if PAPERS.search(text)]) > 40
+    bare = [each for each in found if BARE.search(PAPERS.sub("", each[-1]))]
+    assert bare == []
 
 
 @pytest.mark.parametrize("page", [*MANY, "docs/step.md"])

@@ -8,6 +8,7 @@ import page_text
 import pytest
 from page_text import ROOT
 from PyQt6.QtWidgets import QMenu
+from test_plain_english import SOURCES, remarks
 
 import engine
 from app.features import autosaved_runs
@@ -18,22 +19,41 @@ PLACEHOLDERS = {
     *("contact.json", "x.json", "sitecustomize.py"),
     *("data.json", "data.csv", "rows.jsonl", "README.md"),  # of a folder that `main.py paper` writes
     "study.json",  # of a folder of results
+    *("path.py", "coverage.py"),
 }
+NAMED = re.compile(r"(?<![\w/.*{}<>-])((?:[\w-]+/)*[\w-]+\.(?:py|cuh?|md|vert|frag|glsl))\b(?!\()")
+"""Files that a source names."""
 
 
 @pytest.fixture(scope="module")
 def files() -> set[str]:
+    """The repository's files, by each end of their paths."""
     git = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True)
     if git.returncode == 0:
-        return set(git.stdout.split())
-    return {path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.*")}
+        names = set(git.stdout.split())
+    else:
+        names = {path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.*")}
+    return {"/".join(name.split("/")[-k:]) for name in names for k in range(1, 2 + name.count("/"))}
 
 
 @pytest.mark.parametrize("page", page_text.PAGES)
 def test_files_that_a_page_names_are_there(page, files):
-    ends = {"/".join(name.split("/")[-k:]) for name in files for k in range(1, 1 + name.count("/") + 1)}
     named = set(re.findall(rf"`(?:\.\./)?([\w./-]+\.(?:{SUFFIXES}))`", page_text.prose(page))) - PLACEHOLDERS
-    assert {name for name in named if name not in ends} == set()
+    assert named - files == set()
+
+
+@pytest.mark.parametrize("top", ["engine", "app", "tests"])
+def test_files_that_comments_and_docstrings_name_are_there(top, files):
+    paths = [path for path in sorted((ROOT / top).rglob("*")) if path.suffix in SOURCES]
+    found = [
+        (f"{path.relative_to(ROOT)}:{number}", name)
+        for path in paths
+        if NAMED.search(path.read_text("utf-8"))
+        for number, remark in remarks(path)
+        for name in NAMED.findall(remark)
+    ]
+    assert len(found) > 2
+    assert [(place, name) for place, name in found if name not in files | PLACEHOLDERS] == []
 
 
 def test_the_tree_of_the_page_of_the_architecture_is_that_of_the_repository():

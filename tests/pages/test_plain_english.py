@@ -26,6 +26,10 @@ IN_CODE = re.compile(
     r"|\bis not there\b|\b(?:go|goes|went) on\b|\bturning\b|\bpull to\b|\bpictures? a second\b",
     re.IGNORECASE,
 )
+IN_MESSAGES = re.compile(
+    r"(?<!there )\b(?:is|are|was|were) no(?:ne)?\b(?! (?:longer|more|such))|\b(?:is|are) not there\b|\bnone of this\b",
+    re.IGNORECASE,
+)
 IN_NAMES = re.compile(
     r"\b(?:tells?|told|looks?|looked|looking|hears?|heard|cures?|faults?|turning|greatest|answers?|anew|dress|veil|sought)\b"
     r"|\b(?:asleep|blame|blow|calm|doubt|felt|gone|haste|honest|hopeless|meet|met|sit|unsaid|wish)\b"
@@ -57,8 +61,8 @@ def openings(path: str) -> Iterator[str]:
             yield (ast.get_docstring(node) or "").partition("\n")[0]
 
 
-def remarks(path: Path) -> Iterator[tuple[int, str]]:
-    """The comments of a source by their lines and, of Python, its docstrings, without code in backticks."""
+def remarks(path: Path) -> list[tuple[int, str]]:
+    """The comments of a source by their lines and, of Python, its docstrings."""
     text = path.read_text("utf-8")
     if path.suffix != ".py":
         found = [(number, line.partition("//")[2]) for number, line in enumerate(text.splitlines(), 1)]
@@ -72,7 +76,7 @@ def remarks(path: Path) -> Iterator[tuple[int, str]]:
                 and isinstance(each.value.value, str)
             ):
                 found.append((each.lineno, each.value.value))
-    return ((number, re.sub(r"`[^`]*`", "", remark)) for number, remark in found)
+    return found
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -88,9 +92,31 @@ def test_comments_and_docstrings_avoid_these_words(top: str) -> None:
         for path in paths
         if IN_CODE.search(path.read_text("utf-8"))  # few: to parse them all takes seconds
         for number, remark in remarks(path)
-        if (words := IN_CODE.findall(remark))
+        if (words := IN_CODE.findall(re.sub(r"`[^`]*`", "", remark)))
     ]
     assert len(paths) > 100
+    assert found == []
+
+
+def messages(path: Path) -> Iterator[tuple[int, str]]:
+    """The texts of a module by their lines, without its docstrings."""
+    every = list(ast.walk(ast.parse(path.read_text("utf-8"))))
+    alone = {id(each.value) for each in every if isinstance(each, ast.Expr)}
+    for each in every:
+        if isinstance(each, ast.Constant) and isinstance(each.value, str) and id(each) not in alone:
+            yield each.lineno, each.value
+
+
+def test_messages_avoid_these_words() -> None:
+    paths = [path for top in ("engine", "app") for path in sorted((ROOT / top).rglob("*.py"))]
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {text}"
+        for path in paths
+        if IN_MESSAGES.search(path.read_text("utf-8"))
+        for number, text in messages(path)
+        if IN_MESSAGES.search(text)
+    ]
+    assert len(paths) > 300
     assert found == []
 
 

@@ -69,7 +69,9 @@ class Comparison:
                 raise FileNotFoundError(f"there is no file {str(users.path)!r} to take {users.name!r} from")
             if users is None and name not in capabilities.ALGORITHMS:
                 known = ", ".join(capabilities.ALGORITHMS)
-                raise ValueError(f"algorithm {name!r} is none; expected {known}, or a file's function as path.py:name")
+                raise ValueError(
+                    f"algorithm {name!r} is unknown; expected {known}, or a file's function as path.py:name"
+                )
         for name in _some("devices", capabilities.DEVICES if self.devices is None else self.devices):
             validation.one_of("device", name, capabilities.DEVICES)
         for name in _some("dtypes", self.dtypes):

@@ -19,7 +19,7 @@ from engine.algorithms.cfa import TOLERANCE
 from engine.compile import Function, inline, kernel, specialise
 from engine.cpu.chains import constraint_system
 from engine.cpu.rigid_body import jsiia, tree_passes
-from engine.cpu.rigid_body import workspace as at
+from engine.cpu.rigid_body import workspace as slot
 from engine.cpu.runtime.arrays import copy_row
 from engine.cpu.runtime.cores import check_threads
 from engine.kernels.robot import KIND
@@ -60,24 +60,24 @@ def inertia_times(x, extra, out, topology, constants, w):
         row, c = w[i], constants[i]
         o, v = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
         if i > 0:
-            R, p = load9(row, at.R), load3(row, at.P)
-            o, v = transform_motion(R, p, load3(w[i - 1], at.ACC), load3(w[i - 1], at.ACC + 3))
-        store3(row, o, at.ACC)
-        store3(row, v, at.ACC + 3)
-        row[at.ACC + (2 if topology[i, KIND] == REVOLUTE else 5)] += x[i]
+            R, p = load9(row, slot.R), load3(row, slot.P)
+            o, v = transform_motion(R, p, load3(w[i - 1], slot.ACC), load3(w[i - 1], slot.ACC + 3))
+        store3(row, o, slot.ACC)
+        store3(row, v, slot.ACC + 3)
+        row[slot.ACC + (2 if topology[i, KIND] == REVOLUTE else 5)] += x[i]
         inertia = full(load6(c, layout.INERTIA))
-        o, v = load3(row, at.ACC), load3(row, at.ACC + 3)
+        o, v = load3(row, slot.ACC), load3(row, slot.ACC + 3)
         moment, force = momentum(c[layout.MASS], load3(c, layout.FIRST_MOMENT), inertia, o, v)
-        store3(row, moment, at.BIAS)
-        store3(row, force, at.BIAS + 3)
+        store3(row, moment, slot.BIAS)
+        store3(row, force, slot.BIAS + 3)
     for i in range(n - 1, -1, -1):
         row = w[i]
-        out[i] = row[at.BIAS + (2 if topology[i, KIND] == REVOLUTE else 5)] + extra[i] * x[i]
+        out[i] = row[slot.BIAS + (2 if topology[i, KIND] == REVOLUTE else 5)] + extra[i] * x[i]
         if i > 0:
-            below, R, p = w[i - 1], load9(row, at.R), load3(row, at.P)
-            moment, force = transform_force(R, p, load3(row, at.BIAS), load3(row, at.BIAS + 3))
-            store3(below, add(load3(below, at.BIAS), moment), at.BIAS)
-            store3(below, add(load3(below, at.BIAS + 3), force), at.BIAS + 3)
+            below, R, p = w[i - 1], load9(row, slot.R), load3(row, slot.P)
+            moment, force = transform_force(R, p, load3(row, slot.BIAS), load3(row, slot.BIAS + 3))
+            store3(below, add(load3(below, slot.BIAS), moment), slot.BIAS)
+            store3(below, add(load3(below, slot.BIAS + 3), force), slot.BIAS + 3)
 
 
 @kernel
@@ -171,10 +171,10 @@ def _refine(extra, locked, qdd, work, topology, constants, w):
 @kernel
 def kinematics(q, v, topology, constants, w):
     """Compute poses and velocities of the robot at q and v (1, n)."""
-    tree_passes.scatter_q(q, 0, topology, constants, w, at.ONE)
-    tree_passes.scatter_v(v, 0, topology, w, at.ONE, at.OF_QD)
-    tree_passes.poses(topology, constants, w, at.ONE)
-    tree_passes.velocities(topology, w, at.ONE)
+    tree_passes.scatter_q(q, 0, topology, constants, w, slot.ONE)
+    tree_passes.scatter_v(v, 0, topology, w, slot.ONE, slot.OF_QD)
+    tree_passes.poses(topology, constants, w, slot.ONE)
+    tree_passes.velocities(topology, w, slot.ONE)
 
 
 @kernel
@@ -215,7 +215,7 @@ def forward(topology, constants, w, work, nothing, reaction, q, v, tau, out):
     finite = True
     for b in range(q.shape[0]):
         kinematics(q[b : b + 1], v[b : b + 1], topology, constants, w)
-        jsiia.bias(work.vectors[BIAS : BIAS + 1], topology, constants, w, at.ONE, constants[topology.shape[0]], ())
+        jsiia.bias(work.vectors[BIAS : BIAS + 1], topology, constants, w, slot.ONE, constants[topology.shape[0]], ())
         constraint_system.assemble(work.blocks, topology, constants, w)
         eliminate(tau[b], nothing, nothing, nothing, out[b], work, topology, constants, w)
         refine(nothing, nothing, out[b], reaction, work, topology, constants, w)
@@ -238,7 +238,7 @@ class Cfa:
         check_threads(threads)
         n, self._dtype = len(model.parent), np.dtype(dtype)
         self._fixed = (
-            *pack(model, dtype), at.workspace(n, at.ONE, dtype), workspace(model, dtype), np.zeros(n, dtype),
+            *pack(model, dtype), slot.workspace(n, slot.ONE, dtype), workspace(model, dtype), np.zeros(n, dtype),
             np.zeros(n, dtype),
         )  # fmt: skip
 

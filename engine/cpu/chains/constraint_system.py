@@ -30,7 +30,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.compile import inline, kernel
-from engine.cpu.rigid_body import workspace as at
+from engine.cpu.rigid_body import workspace as slot
 from engine.kernels.robot import KIND
 from engine.kernels.spatial import (
     add,
@@ -144,7 +144,7 @@ def assemble(blocks, topology, constants, w):
         first, last = _places(topology[i, KIND])
         A, B, C = _mobility(load3(row, CENTRE), load6(row, INVERSE), row[LIGHTNESS])
         if i > 0:
-            above, R, p = blocks[i - 1], load9(w[i], at.R), load3(w[i], at.P)
+            above, R, p = blocks[i - 1], load9(w[i], slot.R), load3(w[i], slot.P)
             centre = mul_t(R, sub(load3(above, CENTRE), p))
             inverse = rotate_symmetric(transpose(R), load6(above, INVERSE))
             A1, B1, C1 = _mobility(centre, inverse, above[LIGHTNESS])
@@ -207,7 +207,7 @@ def eliminate(blocks, extra, locked):
 def _motion(blocks, w, i, n, f, n1, f1):
     """Compute J⁻¹ (I − Γ)ᵀ F of link i into its row, from the forces (n, f) in its joint and (n1, f1) in the next."""
     if i + 1 < blocks.shape[0]:
-        n1, f1 = transform_force(load9(w[i + 1], at.R), load3(w[i + 1], at.P), n1, f1)
+        n1, f1 = transform_force(load9(w[i + 1], slot.R), load3(w[i + 1], slot.P), n1, f1)
         n, f = sub(n, n1), sub(f, f1)
     o, v = _over_J(blocks[i], n, f)
     store3(blocks[i], o, MOTION)
@@ -220,7 +220,7 @@ def _across(blocks, w, i):
     o, v = load3(blocks[i], MOTION), load3(blocks[i], MOTION + 3)
     if i > 0:
         above = blocks[i - 1]
-        R, p = load9(w[i], at.R), load3(w[i], at.P)
+        R, p = load9(w[i], slot.R), load3(w[i], slot.P)
         o1, v1 = transform_motion(R, p, load3(above, MOTION), load3(above, MOTION + 3))
         o, v = sub(o, o1), sub(v, v1)
     return o, v

@@ -26,7 +26,7 @@ import numpy as np
 from engine.compile import compiled_apart, inline, kernel, specialise
 from engine.compile.vectors import load, store, where
 from engine.cpu.rigid_body import tree_passes
-from engine.cpu.rigid_body import workspace as at
+from engine.cpu.rigid_body import workspace as slot
 from engine.cpu.runtime.lanes import load3, load6, load9, put3, put6, put9
 from engine.kernels.robot import KIND, PARENT
 from engine.kernels.spatial import (
@@ -58,18 +58,18 @@ def _clear(row, place, width, L):
 
 @inline
 def _inertia(row, lanes):
-    return load6(row, at.I, lanes), load9(row, at.I_B, lanes), load6(row, at.I_C, lanes)
+    return load6(row, slot.I, lanes), load9(row, slot.I_B, lanes), load6(row, slot.I_C, lanes)
 
 
 @inline
 def _free(row, lanes):
     """A free joint: a = I⁻¹(τ − p), independent of its parent; return τ in the parent's frame, which receives it."""
     A, B, C = _inertia(row, lanes)
-    tau = load3(row, at.U, lanes), load3(row, at.U + 3, lanes)
-    o, v = solve6(A, B, C, sub(tau[0], load3(row, at.BIAS, lanes)), sub(tau[1], load3(row, at.BIAS + 3, lanes)))
-    put3(row, at.ACC, o)
-    put3(row, at.ACC + 3, v)
-    return transform_force(load9(row, at.R, lanes), load3(row, at.P, lanes), tau[0], tau[1])
+    tau = load3(row, slot.U, lanes), load3(row, slot.U + 3, lanes)
+    o, v = solve6(A, B, C, sub(tau[0], load3(row, slot.BIAS, lanes)), sub(tau[1], load3(row, slot.BIAS + 3, lanes)))
+    put3(row, slot.ACC, o)
+    put3(row, slot.ACC + 3, v)
+    return transform_force(load9(row, slot.R, lanes), load3(row, slot.P, lanes), tau[0], tau[1])
 
 
 @inline
@@ -100,22 +100,22 @@ def _past_axis(row, places, axis, lanes, inertia, n, f):
 def _pass_on(row, below, lanes, inertia, n, f):
     """Add I to the parent's, and p + I c."""
     A, B, C = inertia
-    o, v = load3(row, at.VXS, lanes), load3(row, at.VXS + 3, lanes)
+    o, v = load3(row, slot.VXS, lanes), load3(row, slot.VXS + 3, lanes)
     n = add(n, add(mul(full(A), o), mul(B, v)))
     f = add(f, add(mul(transpose(B), o), mul(full(C), v)))
-    R, p = load9(row, at.R, lanes), load3(row, at.P, lanes)
+    R, p = load9(row, slot.R, lanes), load3(row, slot.P, lanes)
     A, B, C = inertia_to_parent(R, p, A, B, C)
     n, f = transform_force(R, p, n, f)
-    put6(below, at.I, plus(load6(below, at.I, lanes), A))
-    put9(below, at.I_B, plus(load9(below, at.I_B, lanes), B))
-    put6(below, at.I_C, plus(load6(below, at.I_C, lanes), C))
+    put6(below, slot.I, plus(load6(below, slot.I, lanes), A))
+    put9(below, slot.I_B, plus(load9(below, slot.I_B, lanes), B))
+    put6(below, slot.I_C, plus(load6(below, slot.I_C, lanes), C))
     _add_force(below, lanes, n, f)
 
 
 @inline
 def _add_force(row, lanes, n, f):
-    put3(row, at.BIAS, add(load3(row, at.BIAS, lanes), n))
-    put3(row, at.BIAS + 3, add(load3(row, at.BIAS + 3, lanes), f))
+    put3(row, slot.BIAS, add(load3(row, slot.BIAS, lanes), n))
+    put3(row, slot.BIAS + 3, add(load3(row, slot.BIAS + 3, lanes), f))
 
 
 @compiled_apart
@@ -128,15 +128,15 @@ def inertia_recursion(topology, w, lanes):
             if parent >= 0:
                 _add_force(w[parent], lanes, n, f)
             continue
-        inertia, n, f = _inertia(row, lanes), load3(row, at.BIAS, lanes), load3(row, at.BIAS + 3, lanes)
+        inertia, n, f = _inertia(row, lanes), load3(row, slot.BIAS, lanes), load3(row, slot.BIAS + 3, lanes)
         if kind == REVOLUTE:
-            inertia, n, f = _past_axis(row, at.JOINT, 2, lanes, inertia, n, f)
+            inertia, n, f = _past_axis(row, slot.JOINT, 2, lanes, inertia, n, f)
         elif kind == SPHERICAL:
-            inertia, n, f = _past_axis(row, at.BALL[2], 2, lanes, inertia, n, f)
-            inertia, n, f = _past_axis(row, at.BALL[1], 1, lanes, inertia, n, f)
-            inertia, n, f = _past_axis(row, at.BALL[0], 0, lanes, inertia, n, f)
+            inertia, n, f = _past_axis(row, slot.BALL[2], 2, lanes, inertia, n, f)
+            inertia, n, f = _past_axis(row, slot.BALL[1], 1, lanes, inertia, n, f)
+            inertia, n, f = _past_axis(row, slot.BALL[0], 0, lanes, inertia, n, f)
         else:
-            inertia, n, f = _past_axis(row, at.JOINT, 5, lanes, inertia, n, f)
+            inertia, n, f = _past_axis(row, slot.JOINT, 5, lanes, inertia, n, f)
         if parent >= 0:
             _pass_on(row, w[parent], lanes, inertia, n, f)
 
@@ -157,24 +157,24 @@ def accelerations(topology, w, lanes, gravity):
     """Compute q̈ and the locks' reactions, from the base to the tips."""
     for i in range(topology.shape[0]):
         row, kind = w[i], topology[i, KIND]
-        body = load6(row, at.ACC, lanes)  # of a free joint
+        body = load6(row, slot.ACC, lanes)  # of a free joint
         tree_passes.base_accelerations(topology, w, lanes, gravity, i)
-        o = add(load3(row, at.ACC, lanes), load3(row, at.VXS, lanes))
-        v = add(load3(row, at.ACC + 3, lanes), load3(row, at.VXS + 3, lanes))
+        o = add(load3(row, slot.ACC, lanes), load3(row, slot.VXS, lanes))
+        v = add(load3(row, slot.ACC + 3, lanes), load3(row, slot.VXS + 3, lanes))
         if kind == REVOLUTE:
-            o, v = _outward(row, at.JOINT, 2, lanes, o, v)
+            o, v = _outward(row, slot.JOINT, 2, lanes, o, v)
         elif kind == FREE:
-            put3(row, at.U, sub((body[0], body[1], body[2]), o))
-            put3(row, at.U + 3, sub((body[3], body[4], body[5]), v))
+            put3(row, slot.U, sub((body[0], body[1], body[2]), o))
+            put3(row, slot.U + 3, sub((body[3], body[4], body[5]), v))
             o, v = (body[0], body[1], body[2]), (body[3], body[4], body[5])
         elif kind == SPHERICAL:
-            o, v = _outward(row, at.BALL[0], 0, lanes, o, v)
-            o, v = _outward(row, at.BALL[1], 1, lanes, o, v)
-            o, v = _outward(row, at.BALL[2], 2, lanes, o, v)
+            o, v = _outward(row, slot.BALL[0], 0, lanes, o, v)
+            o, v = _outward(row, slot.BALL[1], 1, lanes, o, v)
+            o, v = _outward(row, slot.BALL[2], 2, lanes, o, v)
         else:
-            o, v = _outward(row, at.JOINT, 5, lanes, o, v)
-        put3(row, at.ACC, o)
-        put3(row, at.ACC + 3, v)
+            o, v = _outward(row, slot.JOINT, 5, lanes, o, v)
+        put3(row, slot.ACC, o)
+        put3(row, slot.ACC + 3, v)
 
 
 @kernel
@@ -182,8 +182,8 @@ def factor(topology, constants, w, lanes):
     """Compute U and D of every joint for `solve`, at the poses in w; free bodies keep their inertia I."""
     tree_passes.rigid_inertias(topology, constants, w, lanes)
     for i in range(topology.shape[0]):
-        _clear(w[i], at.VXS, 6, len(lanes))
-        _clear(w[i], at.BIAS, 6, len(lanes))
+        _clear(w[i], slot.VXS, 6, len(lanes))
+        _clear(w[i], slot.BIAS, 6, len(lanes))
     inertia_recursion(topology, w, lanes)
 
 
@@ -211,17 +211,17 @@ def solve(topology, w, lanes, weightless):
             if parent >= 0:
                 _add_force(w[parent], lanes, n, f)
             continue
-        n, f = load3(row, at.BIAS, lanes), load3(row, at.BIAS + 3, lanes)
+        n, f = load3(row, slot.BIAS, lanes), load3(row, slot.BIAS + 3, lanes)
         if kind == REVOLUTE:
-            n, f = _right_side(row, at.JOINT, 2, lanes, n, f)
+            n, f = _right_side(row, slot.JOINT, 2, lanes, n, f)
         elif kind == SPHERICAL:
-            n, f = _right_side(row, at.BALL[2], 2, lanes, n, f)
-            n, f = _right_side(row, at.BALL[1], 1, lanes, n, f)
-            n, f = _right_side(row, at.BALL[0], 0, lanes, n, f)
+            n, f = _right_side(row, slot.BALL[2], 2, lanes, n, f)
+            n, f = _right_side(row, slot.BALL[1], 1, lanes, n, f)
+            n, f = _right_side(row, slot.BALL[0], 0, lanes, n, f)
         else:
-            n, f = _right_side(row, at.JOINT, 5, lanes, n, f)
+            n, f = _right_side(row, slot.JOINT, 5, lanes, n, f)
         if parent >= 0:
-            n, f = transform_force(load9(row, at.R, lanes), load3(row, at.P, lanes), n, f)
+            n, f = transform_force(load9(row, slot.R, lanes), load3(row, slot.P, lanes), n, f)
             _add_force(w[parent], lanes, n, f)
     accelerations(topology, w, lanes, weightless)
 
@@ -238,11 +238,11 @@ def inverse_mass_matrix(q, identity, weightless, out, topology, constants, w, la
         tree_passes.poses(topology, constants, w, lanes)
         factor(topology, constants, w, lanes)
         for start in range(0, identity.shape[0], L):
-            tree_passes.scatter_v(identity, start, topology, w, lanes, at.OF_TAU)
+            tree_passes.scatter_v(identity, start, topology, w, lanes, slot.OF_TAU)
             for i in range(topology.shape[0]):
-                _clear(w[i], at.BIAS, 6, L)
+                _clear(w[i], slot.BIAS, 6, L)
             solve(topology, w, lanes, weightless)
-            finite &= tree_passes.gather_v(out[b], start, topology, w, lanes, at.OF_QDD)
+            finite &= tree_passes.gather_v(out[b], start, topology, w, lanes, slot.OF_QDD)
     return finite
 
 
@@ -257,15 +257,15 @@ def forward(topology, constants, w, lanes, q, v, tau, out):
     finite = True
     for start in range(0, q.shape[0], len(lanes)):
         tree_passes.scatter_q(q, start, topology, constants, w, lanes)
-        tree_passes.scatter_v(v, start, topology, w, lanes, at.OF_QD)
-        tree_passes.scatter_v(tau, start, topology, w, lanes, at.OF_TAU)
+        tree_passes.scatter_v(v, start, topology, w, lanes, slot.OF_QD)
+        tree_passes.scatter_v(tau, start, topology, w, lanes, slot.OF_TAU)
         tree_passes.poses(topology, constants, w, lanes)
         tree_passes.velocities(topology, w, lanes)
         tree_passes.bias_forces(topology, constants, w, lanes)
         tree_passes.rigid_inertias(topology, constants, w, lanes)
         inertia_recursion(topology, w, lanes)
         accelerations(topology, w, lanes, constants[topology.shape[0]])
-        finite &= tree_passes.gather_v(out, start, topology, w, lanes, at.OF_QDD)
+        finite &= tree_passes.gather_v(out, start, topology, w, lanes, slot.OF_QDD)
     return FITS if finite else NOT_FINITE
 
 
@@ -273,11 +273,11 @@ def forward(topology, constants, w, lanes, q, v, tau, out):
 def forward_one(topology, constants, w, q, v, tau, out):
     """`forward` of one robot, with vectors as its state."""
     one_q, one_v, one_tau, one = tree_passes.as_batch(q, v, tau, out)
-    return forward(topology, constants, w, at.ONE, one_q, one_v, one_tau, one)
+    return forward(topology, constants, w, slot.ONE, one_q, one_v, one_tau, one)
 
 
 def for_one(packed: Packed) -> Callable[..., int]:
     """Return forward dynamics of one robot: vectors q, v, τ and q̈ of the model's number type, else NotImplemented."""
-    w = at.workspace(len(packed.topology), at.ONE, packed.constants.dtype.name)
+    w = slot.workspace(len(packed.topology), slot.ONE, packed.constants.dtype.name)
     example = (np.zeros(1, packed.constants.dtype),) * 4
     return partial(specialise(forward_one, *packed, w, *example), *packed, w)

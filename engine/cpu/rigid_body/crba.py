@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.compile import compiled_apart, inline, kernel
 from engine.cpu.rigid_body import tree_passes
-from engine.cpu.rigid_body import workspace as at
+from engine.cpu.rigid_body import workspace as slot
 from engine.cpu.runtime.arrays import fill
 from engine.kernels.bodies import AXIS, NV
 from engine.kernels.robot import KIND, PARENT, V_START
@@ -14,7 +14,7 @@ from engine.kernels.spatial import inertia_to_parent, load3, load6, load9, store
 @inline
 def _column(row, k, L, kind, j):
     """Compute column j of a composite inertia times S, a wrench on the body, into its A."""
-    A, B, C = load6(row, at.I * L + k, L), load9(row, at.I_B * L + k, L), load6(row, at.I_C * L + k, L)
+    A, B, C = load6(row, slot.I * L + k, L), load9(row, slot.I_B * L + k, L), load6(row, slot.I_C * L + k, L)
     columns = (
         (A[0], A[1], A[2], B[0], B[1], B[2]),
         (A[1], A[3], A[4], B[3], B[4], B[5]),
@@ -23,7 +23,7 @@ def _column(row, k, L, kind, j):
         (B[1], B[4], B[7], C[1], C[3], C[4]),
         (B[2], B[5], B[8], C[2], C[4], C[5]),
     )
-    store6(row, columns[AXIS[kind] + j], at.ACC * L + k, L)
+    store6(row, columns[AXIS[kind] + j], slot.ACC * L + k, L)
 
 
 @inline
@@ -48,26 +48,30 @@ def composite_bodies(M, topology, constants, w, lanes):
         for column in range(NV[kind]):
             for k in range(L):
                 _column(row, k, L, kind, column)
-                F, j = load6(row, at.ACC * L + k, L), i
+                F, j = load6(row, slot.ACC * L + k, L), i
                 while True:
                     _row_into(M, k, topology, F, j, start + column)
                     above = topology[j, PARENT]
                     if above < 0:
                         break
-                    R, p = load9(w[j], at.R * L + k, L), load3(w[j], at.P * L + k, L)
+                    R, p = load9(w[j], slot.R * L + k, L), load3(w[j], slot.P * L + k, L)
                     n, f = transform_force(R, p, (F[0], F[1], F[2]), (F[3], F[4], F[5]))
                     F, j = (n[0], n[1], n[2], f[0], f[1], f[2]), above
         if parent >= 0:
             for k in range(L):
-                A, B, C = (load6(row, at.I * L + k, L), load9(row, at.I_B * L + k, L), load6(row, at.I_C * L + k, L))
-                R, p = load9(row, at.R * L + k, L), load3(row, at.P * L + k, L)
+                A, B, C = (
+                    load6(row, slot.I * L + k, L),
+                    load9(row, slot.I_B * L + k, L),
+                    load6(row, slot.I_C * L + k, L),
+                )
+                R, p = load9(row, slot.R * L + k, L), load3(row, slot.P * L + k, L)
                 A, B, C = inertia_to_parent(R, p, A, B, C)
-                store6(row, A, at.I * L + k, L)
-                store9(row, B, at.I_B * L + k, L)
-                store6(row, C, at.I_C * L + k, L)
+                store6(row, A, slot.I * L + k, L)
+                store9(row, B, slot.I_B * L + k, L)
+                store6(row, C, slot.I_C * L + k, L)
             below = w[parent]
             for k in range(21 * L):
-                below[at.I * L + k] += row[at.I * L + k]
+                below[slot.I * L + k] += row[slot.I * L + k]
 
 
 @kernel

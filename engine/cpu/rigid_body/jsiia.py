@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from engine.compile import Function, kernel, specialise
 from engine.cpu.rigid_body import crba, tree_passes
-from engine.cpu.rigid_body import workspace as at
+from engine.cpu.rigid_body import workspace as slot
 from engine.cpu.rigid_body.cholesky import cholesky, substitute
 from engine.cpu.rigid_body.rnea import forces
 from engine.cpu.rigid_body.wrenches import take_from_bias
@@ -72,7 +72,7 @@ def bias(out, topology, constants, w, lanes, gravity, wrenches):
     if len(wrenches) > 0:
         take_from_bias(wrenches, w, lanes)
     forces(topology, constants, w, lanes, gravity, False)
-    tree_passes.gather_v(out, 0, topology, w, lanes, at.OF_TAU)
+    tree_passes.gather_v(out, 0, topology, w, lanes, slot.OF_TAU)
 
 
 @kernel
@@ -121,7 +121,7 @@ def forward(coupling, topology, constants, w, lanes, work, q, v, tau, out):
         expand(q[b], coupling.q_index, coupling.q_factor, coupling.q_offset, full_q[0])
         expand(v[b], coupling.v_index, coupling.v_factor, coupling.v_offset, full_v[0])
         tree_passes.scatter_q(full_q, 0, topology, constants, w, lanes)
-        tree_passes.scatter_v(full_v, 0, topology, w, lanes, at.OF_QD)
+        tree_passes.scatter_v(full_v, 0, topology, w, lanes, slot.OF_QD)
         tree_passes.poses(topology, constants, w, lanes)
         tree_passes.velocities(topology, w, lanes)
         bias(full_v, topology, constants, w, lanes, constants[topology.shape[0]], ())
@@ -138,7 +138,7 @@ def forward(coupling, topology, constants, w, lanes, work, q, v, tau, out):
 def forward_one(coupling, topology, constants, w, work, q, v, tau, out):
     """`forward` of one robot, with vectors as its state."""
     one_q, one_v, one_tau, one = tree_passes.as_batch(q, v, tau, out)
-    return forward(coupling, topology, constants, w, at.ONE, work, one_q, one_v, one_tau, one)
+    return forward(coupling, topology, constants, w, slot.ONE, work, one_q, one_v, one_tau, one)
 
 
 class Jsiia:
@@ -147,7 +147,11 @@ class Jsiia:
     def __init__(self, model: Model, dtype: str, threads: int | None):
         check_threads(threads)
         self._dtype = np.dtype(dtype)
-        self._model = pack_coupling(model, dtype), *pack(model, dtype), at.workspace(len(model.parent), at.ONE, dtype)
+        self._model = (
+            pack_coupling(model, dtype),
+            *pack(model, dtype),
+            slot.workspace(len(model.parent), slot.ONE, dtype),
+        )
         nothing, reaction = (np.zeros(model.nv, dtype) for _ in range(2))
         self._room = ForwardWorkspace(dense(model, dtype), nothing, reaction, model.nq)
 
@@ -159,7 +163,7 @@ class Jsiia:
     @cached_property
     def many(self) -> Callable[..., Any]:
         """Takes matrices, q (batch, nq) and the others (batch, nv)."""
-        return self._specialised(forward, 2, *self._model, at.ONE, self._room)
+        return self._specialised(forward, 2, *self._model, slot.ONE, self._room)
 
     def _specialised(self, function: Function, axes: int, *fixed: Any) -> Callable[..., Any]:
         example = (np.zeros((1,) * axes, self._dtype),) * 4

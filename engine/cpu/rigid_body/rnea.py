@@ -6,7 +6,7 @@ import numpy as np
 
 from engine.compile import kernel
 from engine.cpu.rigid_body import tree_passes
-from engine.cpu.rigid_body import workspace as at
+from engine.cpu.rigid_body import workspace as slot
 from engine.kernels.bodies import AXIS, NV
 from engine.kernels.robot import KIND, PARENT
 from engine.kernels.spatial import (
@@ -28,7 +28,7 @@ from engine.model import layout
 
 @kernel
 def forces(topology, constants, w, lanes, gravity, accelerated):
-    """(2b)–(2d): compute τ = SᵀF of every body, at OF_TAU; q̈ is 0 unless `accelerated`."""
+    """[Y] (2b)–(2d): compute τ = SᵀF of every body, at OF_TAU; q̈ is 0 unless `accelerated`."""
     L = len(lanes)
     for i in range(topology.shape[0]):
         row, c, kind = w[i], constants[i], topology[i, KIND]
@@ -36,35 +36,35 @@ def forces(topology, constants, w, lanes, gravity, accelerated):
         inertia = full(load6(c, layout.INERTIA))
         tree_passes.base_accelerations(topology, w, lanes, gravity, i)
         for k in range(6 * L):
-            row[at.ACC * L + k] += row[at.VXS * L + k]
+            row[slot.ACC * L + k] += row[slot.VXS * L + k]
         if accelerated:
-            axis, source = at.ACC + AXIS[kind], at.OF_QDD[kind]
+            axis, source = slot.ACC + AXIS[kind], slot.OF_QDD[kind]
             for k in range(NV[kind] * L):
                 row[axis * L + k] += row[source * L + k]
         for k in range(L):
-            n, f = momentum(m, h, inertia, load3(row, at.ACC * L + k, L), load3(row, (at.ACC + 3) * L + k, L))
-            store3(row, add(n, load3(row, at.BIAS * L + k, L)), at.BIAS * L + k, L)
-            store3(row, add(f, load3(row, (at.BIAS + 3) * L + k, L)), (at.BIAS + 3) * L + k, L)
+            n, f = momentum(m, h, inertia, load3(row, slot.ACC * L + k, L), load3(row, (slot.ACC + 3) * L + k, L))
+            store3(row, add(n, load3(row, slot.BIAS * L + k, L)), slot.BIAS * L + k, L)
+            store3(row, add(f, load3(row, (slot.BIAS + 3) * L + k, L)), (slot.BIAS + 3) * L + k, L)
     joint_forces(topology, w, lanes)
 
 
 @kernel
 def joint_forces(topology, w, lanes):
-    """(2c), (2d): compute τ = SᵀF of every body into TAU, a free joint's into U, from the bodies' own parts of F in
+    """[Y] (2c), (2d): compute τ = SᵀF of every body into TAU, a free joint's into U, from the bodies' own parts of F in
     BIAS."""
     L = len(lanes)
     for i in range(topology.shape[0] - 1, -1, -1):
         row, kind, parent = w[i], topology[i, KIND], topology[i, PARENT]
-        axis, place = at.BIAS + AXIS[kind], at.OF_TAU[kind]
+        axis, place = slot.BIAS + AXIS[kind], slot.OF_TAU[kind]
         for k in range(NV[kind] * L):
             row[place * L + k] = row[axis * L + k]
         if parent >= 0:
             below = w[parent]
             for k in range(L):
-                R, p = load9(row, at.R * L + k, L), load3(row, at.P * L + k, L)
-                n, f = transform_force(R, p, load3(row, at.BIAS * L + k, L), load3(row, (at.BIAS + 3) * L + k, L))
-                store3(below, add(load3(below, at.BIAS * L + k, L), n), at.BIAS * L + k, L)
-                store3(below, add(load3(below, (at.BIAS + 3) * L + k, L), f), (at.BIAS + 3) * L + k, L)
+                R, p = load9(row, slot.R * L + k, L), load3(row, slot.P * L + k, L)
+                n, f = transform_force(R, p, load3(row, slot.BIAS * L + k, L), load3(row, (slot.BIAS + 3) * L + k, L))
+                store3(below, add(load3(below, slot.BIAS * L + k, L), n), slot.BIAS * L + k, L)
+                store3(below, add(load3(below, (slot.BIAS + 3) * L + k, L), f), (slot.BIAS + 3) * L + k, L)
 
 
 @kernel
@@ -73,13 +73,13 @@ def inverse(q, v, a, out, topology, constants, w, lanes):
     n = topology.shape[0]
     for start in range(0, q.shape[0], len(lanes)):
         tree_passes.scatter_q(q, start, topology, constants, w, lanes)
-        tree_passes.scatter_v(v, start, topology, w, lanes, at.OF_QD)
-        tree_passes.scatter_v(a, start, topology, w, lanes, at.OF_QDD)
+        tree_passes.scatter_v(v, start, topology, w, lanes, slot.OF_QD)
+        tree_passes.scatter_v(a, start, topology, w, lanes, slot.OF_QDD)
         tree_passes.poses(topology, constants, w, lanes)
         tree_passes.velocities(topology, w, lanes)
         tree_passes.bias_forces(topology, constants, w, lanes)
         forces(topology, constants, w, lanes, constants[n], True)
-        tree_passes.gather_v(out, start, topology, w, lanes, at.OF_TAU)
+        tree_passes.gather_v(out, start, topology, w, lanes, slot.OF_TAU)
 
 
 @kernel
@@ -89,7 +89,7 @@ def world_poses(q, rotations, positions, topology, constants, w, lanes):
         tree_passes.scatter_q(q, b, topology, constants, w, lanes)
         tree_passes.poses(topology, constants, w, lanes)
         for i in range(topology.shape[0]):
-            parent, R, p = topology[i, PARENT], load9(w[i], at.R), load3(w[i], at.P)
+            parent, R, p = topology[i, PARENT], load9(w[i], slot.R), load3(w[i], slot.P)
             if parent >= 0:
                 Rp = load9(rotations[b, parent])
                 R, p = matmul(Rp, R), add(load3(positions[b, parent]), mul(Rp, p))
@@ -109,14 +109,14 @@ def energies(q, v, kinetic, positions, rotations, potential, topology, each, w, 
         constants = each[min(b, each.shape[0] - 1)]
         gravity = load3(constants[n])
         tree_passes.scatter_q(q, b, topology, constants, w, lanes)
-        tree_passes.scatter_v(v, b, topology, w, lanes, at.OF_QD)
+        tree_passes.scatter_v(v, b, topology, w, lanes, slot.OF_QD)
         tree_passes.poses(topology, constants, w, lanes)
         tree_passes.velocities(topology, w, lanes)
         kinetic[b], potential[b] = 0.0, 0.0
         for i in range(n):
             c = constants[i]
             inertia = full(load6(c, layout.INERTIA))
-            o, u = load3(w[i], at.V), load3(w[i], at.V + 3)
+            o, u = load3(w[i], slot.V), load3(w[i], slot.V + 3)
             h = load3(c, layout.FIRST_MOMENT)
             angular, linear = momentum(c[layout.MASS], h, inertia, o, u)
             kinetic[b] += 0.5 * (dot(o, angular) + dot(u, linear))

@@ -1,7 +1,4 @@
-"""Tree passes shared by several algorithms, for a block of L robots.
-
-Equation numbers (2a)… are those of Yang, Wu, Pan 2016.
-"""
+"""Tree passes shared by several algorithms, for a block of L robots. [Y] is Yang, Wu, Pan 2016."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import numpy as np
 
 from engine.compile import inline, kernel
 from engine.compile.operations import is_single
-from engine.cpu.rigid_body import workspace as at
+from engine.cpu.rigid_body import workspace as slot
 from engine.kernels.bodies import NQ, NV
 from engine.kernels.quaternions import rotation_from_quaternion
 from engine.kernels.robot import KIND, PARENT, Q_START, V_START
@@ -70,33 +67,33 @@ def scatter_q(q, start, topology, constants, w, lanes):
         row, j, kind = w[i], topology[i, Q_START], topology[i, KIND]
         if kind != FREE and kind != SPHERICAL:
             for k in range(L):
-                row[at.Q * L + k] = q[min(start + k, last), j]
+                row[slot.Q * L + k] = q[min(start + k, last), j]
             continue
         R0, p0 = load9(constants[i], layout.HOME_ROTATION), load3(constants[i], layout.HOME_POSITION)
         if kind == SPHERICAL:
             for k in range(L):
                 x = q[min(start + k, last)]
                 R = rotation_from_quaternion(x[j], x[j + 1], x[j + 2], x[j + 3])
-                store9(row, matmul(R0, R), at.R * L + k, L)
-                store3(row, p0, at.P * L + k, L)
+                store9(row, matmul(R0, R), slot.R * L + k, L)
+                store3(row, p0, slot.P * L + k, L)
             continue
         for k in range(L):
             x = q[min(start + k, last)]
-            store9(row, matmul(R0, rotation_from_quaternion(x[j + 3], x[j + 4], x[j + 5], x[j + 6])), at.R * L + k, L)
-            store3(row, add(p0, mul(R0, (x[j], x[j + 1], x[j + 2]))), at.P * L + k, L)
+            store9(row, matmul(R0, rotation_from_quaternion(x[j + 3], x[j + 4], x[j + 5], x[j + 6])), slot.R * L + k, L)
+            store3(row, add(p0, mul(R0, (x[j], x[j + 1], x[j + 2]))), slot.P * L + k, L)
 
 
 @kernel
 def scatter_v(v, start, topology, w, lanes, place):
     """Distribute rows start… of v (batch, tree_nv) to the bodies; `place` is the column by kind of joint, as
-    `at.OF_TAU`."""
+    `slot.OF_TAU`."""
     L, last = len(lanes), v.shape[0] - 1
     for i in range(topology.shape[0]):
         row, first, kind = w[i], topology[i, V_START], topology[i, KIND]
-        width, slot = NV[kind], place[kind]
+        width, begin = NV[kind], place[kind]
         for j in range(width):
             for k in range(L):
-                row[(slot + j) * L + k] = v[min(start + k, last), first + j]
+                row[(begin + j) * L + k] = v[min(start + k, last), first + j]
 
 
 @kernel
@@ -106,7 +103,7 @@ def scatter_additions(extra, locked, target, topology, w, lanes):
     for i in range(topology.shape[0]):
         row, first, kind = w[i], topology[i, V_START], topology[i, KIND]
         if kind != FREE:
-            width, of_extra, of_lock, of_target = NV[kind], at.OF_E[kind], at.OF_LOCK[kind], at.OF_TARGET[kind]
+            width, of_extra, of_lock, of_target = NV[kind], slot.OF_E[kind], slot.OF_LOCK[kind], slot.OF_TARGET[kind]
             for j in range(width):
                 for k in range(L):
                     row[(of_extra + j) * L + k] = extra[k, first + j]
@@ -120,10 +117,10 @@ def gather_v(v, start, topology, w, lanes, place):
     L, finite = len(lanes), True
     for i in range(topology.shape[0]):
         row, first, kind = w[i], topology[i, V_START], topology[i, KIND]
-        width, slot = NV[kind], place[kind]
+        width, begin = NV[kind], place[kind]
         for j in range(width):
             for k in range(min(L, v.shape[0] - start)):
-                x = row[(slot + j) * L + k]
+                x = row[(begin + j) * L + k]
                 v[start + k, first + j] = x
                 finite &= np.isfinite(x)
     return finite
@@ -133,20 +130,20 @@ def gather_v(v, start, topology, w, lanes, place):
 def _revolute(row, constants, i, L):
     largest = 0.0
     for k in range(L):
-        largest = max(largest, abs(row[at.Q * L + k]))
+        largest = max(largest, abs(row[slot.Q * L + k]))
     c = constants[i]
     R = load9(c, layout.HOME_ROTATION)
     for k in range(L):
-        s, o = sine_and_cosine(row[at.Q * L + k]) if is_single(row[at.Q * L + k]) else sincos(row[at.Q * L + k])
-        store9(row, rotated_about_z(R, s, o), at.R * L + k, L)
+        s, o = sine_and_cosine(row[slot.Q * L + k]) if is_single(row[slot.Q * L + k]) else sincos(row[slot.Q * L + k])
+        store9(row, rotated_about_z(R, s, o), slot.R * L + k, L)
     if not largest <= MAX_ANGLE:
         for k in range(L):  # a large angle must not affect the other robots of the block
-            if not abs(row[at.Q * L + k]) <= MAX_ANGLE:
-                s, o = sine_and_cosine(row[at.Q * L + k])
-                store9(row, rotated_about_z(R, s, o), at.R * L + k, L)
+            if not abs(row[slot.Q * L + k]) <= MAX_ANGLE:
+                s, o = sine_and_cosine(row[slot.Q * L + k])
+                store9(row, rotated_about_z(R, s, o), slot.R * L + k, L)
     p = load3(c, layout.HOME_POSITION)
     for k in range(L):
-        store3(row, p, at.P * L + k, L)
+        store3(row, p, slot.P * L + k, L)
 
 
 @inline
@@ -155,8 +152,8 @@ def _prismatic(row, constants, i, L):
     R0, p0 = load9(c, layout.HOME_ROTATION), load3(c, layout.HOME_POSITION)
     _, _, axis = columns(R0)
     for k in range(L):
-        store9(row, R0, at.R * L + k, L)
-        store3(row, add(p0, scale(row[at.Q * L + k], axis)), at.P * L + k, L)
+        store9(row, R0, slot.R * L + k, L)
+        store3(row, add(p0, scale(row[slot.Q * L + k], axis)), slot.P * L + k, L)
 
 
 @kernel
@@ -173,7 +170,7 @@ def poses(topology, constants, w, lanes):
 def _from_parent(row, above, place, L):
     """The motion at `place` of the parent's row, in the body's frame, into the body's."""
     for k in range(L):
-        R, p = load9(row, at.R * L + k, L), load3(row, at.P * L + k, L)
+        R, p = load9(row, slot.R * L + k, L), load3(row, slot.P * L + k, L)
         o, v = load3(above, place * L + k, L), load3(above, (place + 3) * L + k, L)
         o, v = transform_motion(R, p, o, v)
         store3(row, o, place * L + k, L)
@@ -182,57 +179,57 @@ def _from_parent(row, above, place, L):
 
 @kernel
 def velocities(topology, w, lanes):
-    """(2a): compute V = X V_parent + S q̇, and c = ad_V S q̇."""
+    """[Y] (2a): compute V = X V_parent + S q̇, and c = ad_V S q̇."""
     L = len(lanes)
     for i in range(topology.shape[0]):
         row, parent = w[i], topology[i, PARENT]
         if parent >= 0:
-            _from_parent(row, w[parent], at.V, L)
+            _from_parent(row, w[parent], slot.V, L)
         else:
             for k in range(6 * L):
-                row[at.V * L + k] = 0.0
+                row[slot.V * L + k] = 0.0
         if topology[i, KIND] == REVOLUTE:
             for k in range(L):
-                rate, x, y = row[at.QD * L + k], load3(row, at.V * L + k, L), load3(row, (at.V + 3) * L + k, L)
-                row[(at.V + 2) * L + k] = x[2] + rate
-                store3(row, (x[1] * rate, -x[0] * rate, 0.0), at.VXS * L + k, L)
-                store3(row, (y[1] * rate, -y[0] * rate, 0.0), (at.VXS + 3) * L + k, L)
+                rate, x, y = row[slot.QD * L + k], load3(row, slot.V * L + k, L), load3(row, (slot.V + 3) * L + k, L)
+                row[(slot.V + 2) * L + k] = x[2] + rate
+                store3(row, (x[1] * rate, -x[0] * rate, 0.0), slot.VXS * L + k, L)
+                store3(row, (y[1] * rate, -y[0] * rate, 0.0), (slot.VXS + 3) * L + k, L)
         elif topology[i, KIND] == FREE:
             for k in range(L):
-                o, v = load3(row, at.V * L + k, L), load3(row, (at.V + 3) * L + k, L)
-                do, dv = load3(row, at.VXS * L + k, L), load3(row, (at.VXS + 3) * L + k, L)
-                store3(row, add(o, do), at.V * L + k, L)
-                store3(row, add(v, dv), (at.V + 3) * L + k, L)
-                store3(row, cross(o, do), at.VXS * L + k, L)
-                store3(row, add(cross(v, do), cross(o, dv)), (at.VXS + 3) * L + k, L)
+                o, v = load3(row, slot.V * L + k, L), load3(row, (slot.V + 3) * L + k, L)
+                do, dv = load3(row, slot.VXS * L + k, L), load3(row, (slot.VXS + 3) * L + k, L)
+                store3(row, add(o, do), slot.V * L + k, L)
+                store3(row, add(v, dv), (slot.V + 3) * L + k, L)
+                store3(row, cross(o, do), slot.VXS * L + k, L)
+                store3(row, add(cross(v, do), cross(o, dv)), (slot.VXS + 3) * L + k, L)
         elif topology[i, KIND] == SPHERICAL:
             for k in range(L):
-                o, v = load3(row, at.V * L + k, L), load3(row, (at.V + 3) * L + k, L)
-                do = load3(row, at.VXS * L + k, L)
-                store3(row, add(o, do), at.V * L + k, L)
-                store3(row, cross(o, do), at.VXS * L + k, L)
-                store3(row, cross(v, do), (at.VXS + 3) * L + k, L)
+                o, v = load3(row, slot.V * L + k, L), load3(row, (slot.V + 3) * L + k, L)
+                do = load3(row, slot.VXS * L + k, L)
+                store3(row, add(o, do), slot.V * L + k, L)
+                store3(row, cross(o, do), slot.VXS * L + k, L)
+                store3(row, cross(v, do), (slot.VXS + 3) * L + k, L)
         else:
             for k in range(L):
-                rate, x = row[at.QD * L + k], load3(row, at.V * L + k, L)
-                row[(at.V + 5) * L + k] += rate
-                store3(row, (0.0, 0.0, 0.0), at.VXS * L + k, L)
-                store3(row, (x[1] * rate, -x[0] * rate, 0.0), (at.VXS + 3) * L + k, L)
+                rate, x = row[slot.QD * L + k], load3(row, slot.V * L + k, L)
+                row[(slot.V + 5) * L + k] += rate
+                store3(row, (0.0, 0.0, 0.0), slot.VXS * L + k, L)
+                store3(row, (x[1] * rate, -x[0] * rate, 0.0), (slot.VXS + 3) * L + k, L)
 
 
 @kernel
 def bias_forces(topology, constants, w, lanes):
-    """Compute p = −ad_Vᵀ J V of every body, the velocity's part of (2c)."""
+    """Compute p = −ad_Vᵀ J V of every body, the velocity's part of [Y] (2c)."""
     L = len(lanes)
     for i in range(topology.shape[0]):
         row, c = w[i], constants[i]
         m, h = c[layout.MASS], load3(c, layout.FIRST_MOMENT)
         inertia = full(load6(c, layout.INERTIA))
         for k in range(L):
-            o, v = load3(row, at.V * L + k, L), load3(row, (at.V + 3) * L + k, L)
+            o, v = load3(row, slot.V * L + k, L), load3(row, (slot.V + 3) * L + k, L)
             n, f = momentum(m, h, inertia, o, v)
             n, f = add(cross(o, n), cross(v, f)), cross(o, f)
-            store6(row, (n[0], n[1], n[2], f[0], f[1], f[2]), at.BIAS * L + k, L)
+            store6(row, (n[0], n[1], n[2], f[0], f[1], f[2]), slot.BIAS * L + k, L)
 
 
 @kernel
@@ -244,9 +241,9 @@ def rigid_inertias(topology, constants, w, lanes):
         m, (x, y, z) = c[layout.MASS], load3(c, layout.FIRST_MOMENT)
         block = load6(c, layout.INERTIA)
         for k in range(L):
-            store6(row, block, at.I * L + k, L)
-            store9(row, (0.0, -z, y, z, 0.0, -x, -y, x, 0.0), at.I_B * L + k, L)
-            store6(row, (m, 0.0, 0.0, m, 0.0, m), at.I_C * L + k, L)
+            store6(row, block, slot.I * L + k, L)
+            store9(row, (0.0, -z, y, z, 0.0, -x, -y, x, 0.0), slot.I_B * L + k, L)
+            store6(row, (m, 0.0, 0.0, m, 0.0, m), slot.I_C * L + k, L)
 
 
 @inline
@@ -255,9 +252,9 @@ def base_accelerations(topology, w, lanes, gravity, i):
     L = len(lanes)
     row, parent = w[i], topology[i, PARENT]
     if parent >= 0:
-        _from_parent(row, w[parent], at.ACC, L)
+        _from_parent(row, w[parent], slot.ACC, L)
     else:
         up = (-gravity[0], -gravity[1], -gravity[2])
         for k in range(L):
-            store3(row, (0.0, 0.0, 0.0), at.ACC * L + k, L)
-            store3(row, mul_t(load9(row, at.R * L + k, L), up), (at.ACC + 3) * L + k, L)
+            store3(row, (0.0, 0.0, 0.0), slot.ACC * L + k, L)
+            store3(row, mul_t(load9(row, slot.R * L + k, L), up), (slot.ACC + 3) * L + k, L)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from engine.compile import kernel
 from engine.cpu.rigid_body import rnea, tree_passes
-from engine.cpu.rigid_body import workspace as at
+from engine.cpu.rigid_body import workspace as slot
 from engine.cpu.runtime.arrays import fill
 from engine.kernels.spatial import add, load3, load9, store3, transform_force
 from engine.model import Model
@@ -59,7 +59,7 @@ def take_from_bias(wrenches, w, lanes):
     for i in range(wrenches.shape[0]):
         row = w[i]
         for k in range(6 * len(lanes)):
-            row[at.BIAS * len(lanes) + k] -= wrenches[i, k]
+            row[slot.BIAS * len(lanes) + k] -= wrenches[i, k]
 
 
 @kernel
@@ -73,6 +73,6 @@ def generalized_forces(q, on_links, out, wrenches, topology, constants, links, w
         for i in range(topology.shape[0]):
             row = w[i]
             for k in range(6 * L):
-                row[at.BIAS * L + k] = wrenches[i, k]
+                row[slot.BIAS * L + k] = wrenches[i, k]
         rnea.joint_forces(topology, w, lanes)
-        tree_passes.gather_v(out, start, topology, w, lanes, at.OF_TAU)
+        tree_passes.gather_v(out, start, topology, w, lanes, slot.OF_TAU)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from engine.compile import inline
 from engine.compile.shared import array_at
 from engine.cpu.chains.dca_step import ARGUMENTS
-from engine.cpu.trees import rows as at
+from engine.cpu.trees import rows as slot
 from engine.cpu.trees.plan import Indices, L, TreePlan
 from engine.cpu.trees.rows import Rows, coordinates, row_constants, rows
 from engine.model.layout import Packed
@@ -242,10 +242,10 @@ def gather(packed: Packed, plan: TreePlan, words: int) -> Group:
     of_q, of_body = (np.append(x, -1) for x in (own.q, own.body))
     constants, node_constants = lane_constants(packed, lanes, alone)
     return Group(
-        constants, aligned((len(lanes), at.WIDTH * L), dtype), of_q[lanes], lanes, of_body[lanes],
+        constants, aligned((len(lanes), slot.WIDTH * L), dtype), of_q[lanes], lanes, of_body[lanes],
         first, guests, hosts, ends, bounds, aligned((blocks, BUFFER * L), dtype),
         aligned((len(plan.chunks) + len(places.ports), PORT), dtype), aligned((len(plan.chunks), CHUNK), dtype),
-        joints, joint_first, node_constants, aligned((len(alone), at.WIDTH), dtype),
+        joints, joint_first, node_constants, aligned((len(alone), slot.WIDTH), dtype),
         of_q[alone], alone, of_body[alone], nodes, node_first, node_ports,
         aligned((len(nodes), NODE), dtype), aligned((12, 16), dtype), packed.constants[-1, :3].copy(),
         np.zeros(words, np.int64), np.zeros(ARGUMENTS, np.int64),
@@ -255,7 +255,7 @@ def gather(packed: Packed, plan: TreePlan, words: int) -> Group:
 def lane_constants(packed: Packed, lanes: Indices, alone: Indices) -> tuple[Reals, Reals]:
     """The constants of a group's rows, and of its nodes."""
     fields = row_constants(packed, rows(packed.topology))
-    constants = aligned((len(lanes), at.CONSTANTS * L), fields.dtype.name)
+    constants = aligned((len(lanes), slot.CONSTANTS * L), fields.dtype.name)
     constants[:] = np.swapaxes(fields[lanes], 1, 2).reshape(constants.shape)
     return constants, np.ascontiguousarray(fields[alone[:, 0]])
 
@@ -290,8 +290,8 @@ def group_at(table, dtype):
     """The group whose addresses are in `table`; of the shapes, only the axes that kernels use are correct."""
     blocks, count = table[2], table[3]
     return Group(
-        _reals(table, 0, dtype, (0, at.CONSTANTS * L)),
-        _reals(table, 1, dtype, (0, at.WIDTH * L)),
+        _reals(table, 0, dtype, (0, slot.CONSTANTS * L)),
+        _reals(table, 1, dtype, (0, slot.WIDTH * L)),
         _integers(table, 2, (0, L)),
         _integers(table, 3, (0, L)),
         _integers(table, 4, (0, L)),
@@ -305,8 +305,8 @@ def group_at(table, dtype):
         _reals(table, 12, dtype, (0, CHUNK)),
         _integers(table, 13, (0, 6)),
         _integers(table, 14, (0,)),
-        _reals(table, 15, dtype, (0, at.CONSTANTS)),
-        _reals(table, 16, dtype, (0, at.WIDTH)),
+        _reals(table, 15, dtype, (0, slot.CONSTANTS)),
+        _reals(table, 16, dtype, (0, slot.WIDTH)),
         _integers(table, 17, (0, 1)),
         _integers(table, 18, (0, 1)),
         _integers(table, 19, (0, 1)),

@@ -13,7 +13,7 @@ import numpy as np
 from engine.compile import inline, kernel
 from engine.compile.vectors import load, store
 from engine.cpu.rigid_body.workspace import EIGHT, ONE
-from engine.cpu.trees import group as at
+from engine.cpu.trees import group as slot
 from engine.cpu.trees import row_passes as row_of
 from engine.kernels.spatial import add, full, load3, load6, load9, mul, mul_t, store3, transform_motion
 
@@ -56,23 +56,23 @@ def velocities(group, q, v, wrenches):
         row_of.joint_of_several_rows(w, joint[0], 0, 1, constants, q[joint[2] :], v[joint[3] :], joint[4])
     for i in range(base):
         which, k, before = group.nodes[i, 0], group.nodes[i, 1], group.values[group.nodes[i, 2]]
-        own, o, u = group.values[i], load3(before, at.MOTION), load3(before, at.MOTION + 3)
+        own, o, u = group.values[i], load3(before, slot.MOTION), load3(before, slot.MOTION + 3)
         if which == 0:
             none = (0.0, 0.0, 0.0)
             o, u, do, du = row_of.velocity(w[k], constants[k], (o, u, none, none), group.node_v[k], ONE, v)
-            store3(own, do, at.MOTION + 6)
-            store3(own, du, at.MOTION + 9)
+            store3(own, do, slot.MOTION + 6)
+            store3(own, du, slot.MOTION + 9)
             if wrenches.shape[0] > 0:
                 row_of.less_wrenches(w[k], group.node_body[k], wrenches, 1)
         else:
             chunk = group.chunk[k]
-            store3(ports[k], o, at.MOTION)
-            store3(ports[k], u, at.MOTION + 3)
-            o, u = transform_motion(load9(chunk, at.CR), load3(chunk, at.CP), o, u)
-            o, u = add(o, load3(chunk, at.CV)), add(u, load3(chunk, at.CV + 3))
-        store3(own, o, at.MOTION)
-        store3(own, u, at.MOTION + 3)
-        _to_ports(group, i, at.MOTION, own, at.MOTION, 12)
+            store3(ports[k], o, slot.MOTION)
+            store3(ports[k], u, slot.MOTION + 3)
+            o, u = transform_motion(load9(chunk, slot.CR), load3(chunk, slot.CP), o, u)
+            o, u = add(o, load3(chunk, slot.CV)), add(u, load3(chunk, slot.CV + 3))
+        store3(own, o, slot.MOTION)
+        store3(own, u, slot.MOTION + 3)
+        _to_ports(group, i, slot.MOTION, own, slot.MOTION, 12)
 
 
 @inline
@@ -84,7 +84,7 @@ def _share_at(row, place):
 @inline
 def _add_share(row, share):
     A, B, C, f0, f1 = share
-    n = at.SHARE_SUM
+    n = slot.SHARE_SUM
     _add6(row, n, A)
     _add6(row, n + 6, (B[0], B[1], B[2], B[3], B[4], B[5]))
     _add3(row, n + 12, (B[6], B[7], B[8]))
@@ -117,33 +117,33 @@ def inertias(group, acting, added):
     """Compute the share of all bodies distal to every node, from the tips to the base."""
     base = group.nodes.shape[0] - 1
     for i in range(base + 1):
-        for f in range(at.SHARE):
-            group.values[i, at.SHARE_SUM + f] = 0.0
+        for f in range(slot.SHARE):
+            group.values[i, slot.SHARE_SUM + f] = 0.0
     for i in range(base - 1, -1, -1):
         which, k, before = group.nodes[i, 0], group.nodes[i, 1], group.values[group.nodes[i, 2]]
         own = group.values[i]
         if which == 0:
-            o, v = load3(own, at.MOTION + 6), load3(own, at.MOTION + 9)
-            _keep_share(own, _with_force(_share_at(own, at.SHARE_SUM), o, v))
+            o, v = load3(own, slot.MOTION + 6), load3(own, slot.MOTION + 9)
+            _keep_share(own, _with_force(_share_at(own, slot.SHARE_SUM), o, v))
             for p in range(group.node_first[i], group.node_first[i + 1]):
                 port = group.ports[group.node_ports[p]]
-                for f in range(at.SHARE):
-                    own[at.SHARE_SUM + f] += port[at.SHARE_SUM + f]
-            share_sum = _share_at(own, at.SHARE_SUM)
+                for f in range(slot.SHARE):
+                    own[slot.SHARE_SUM + f] += port[slot.SHARE_SUM + f]
+            share_sum = _share_at(own, slot.SHARE_SUM)
             row, c = group.node_w[k], group.node_constants[k]
             _add_share(before, row_of.absorb(row, c, share_sum, group.node_v[k], ONE, acting, added))
         else:
             chunk = group.chunk[k]
             _join(chunk, own, before, group.scratch)
-            o, v = load3(chunk, at.END), load3(chunk, at.END + 3)
-            _keep_share(own, _with_force(_share_at(own, at.SHARE_SUM), o, v))
-            _copy(own, at.SHARE_SUM, chunk, at.DISTAL, at.SHARE)
+            o, v = load3(chunk, slot.END), load3(chunk, slot.END + 3)
+            _keep_share(own, _with_force(_share_at(own, slot.SHARE_SUM), o, v))
+            _copy(own, slot.SHARE_SUM, chunk, slot.DISTAL, slot.SHARE)
 
 
 @inline
 def _keep_share(row, share):
-    for f in range(at.SHARE):
-        row[at.SHARE_SUM + f] = 0.0
+    for f in range(slot.SHARE):
+        row[slot.SHARE_SUM + f] = 0.0
     _add_share(row, share)
 
 
@@ -192,9 +192,9 @@ def _expand(M, r, A, B, C, n, f):
 @inline
 def _times_distal(M, chunk, r, places):
     """Row r of Y [I₂ | p₂], from rows 6 to 11."""
-    x = load(M[6], 0, EIGHT) * chunk[at.Y + places[0]] + load(M[7], 0, EIGHT) * chunk[at.Y + places[1]]
-    x = x + load(M[8], 0, EIGHT) * chunk[at.Y + places[2]] + load(M[9], 0, EIGHT) * chunk[at.Y + places[3]]
-    x = x + load(M[10], 0, EIGHT) * chunk[at.Y + places[4]] + load(M[11], 0, EIGHT) * chunk[at.Y + places[5]]
+    x = load(M[6], 0, EIGHT) * chunk[slot.Y + places[0]] + load(M[7], 0, EIGHT) * chunk[slot.Y + places[1]]
+    x = x + load(M[8], 0, EIGHT) * chunk[slot.Y + places[2]] + load(M[9], 0, EIGHT) * chunk[slot.Y + places[3]]
+    x = x + load(M[10], 0, EIGHT) * chunk[slot.Y + places[4]] + load(M[11], 0, EIGHT) * chunk[slot.Y + places[5]]
     store(M[r], 0, x)
     M[r, 14] -= M[r, 6]
     M[r, r] += 1.0
@@ -219,12 +219,12 @@ def _symmetric(M):
 @kernel
 def _join(chunk, distal, before, M):
     """Join a chunk with the share distal to it, and add the result to the node before. M (12, 16) is a work array."""
-    A, B, C, n, f = _share_at(distal, at.SHARE_SUM)
+    A, B, C, n, f = _share_at(distal, slot.SHARE_SUM)
     _expand(M, 6, A, B, C, n, f)
     for r in range(6):
         for s in range(6):
-            M[r, 8 + s] = chunk[at.PHI + 6 * r + s]
-        M[r, 14], M[r, 15] = chunk[at.DRIFT + r], 0.0
+            M[r, 8 + s] = chunk[slot.PHI + 6 * r + s]
+        M[r, 14], M[r, 15] = chunk[slot.DRIFT + r], 0.0
     _times_distal(M, chunk, 0, _ROWS_OF_Y[0])
     _times_distal(M, chunk, 1, _ROWS_OF_Y[1])
     _times_distal(M, chunk, 2, _ROWS_OF_Y[2])
@@ -239,12 +239,12 @@ def _join(chunk, distal, before, M):
         store(M[6 + r], 1, x)
         M[6 + r, 14] += M[6 + r, 6]
     for r in range(6):
-        x = load(M[6], 1, EIGHT) * chunk[at.PHI + r]
+        x = load(M[6], 1, EIGHT) * chunk[slot.PHI + r]
         for s in range(1, 6):
-            x = x + load(M[6 + s], 1, EIGHT) * chunk[at.PHI + 6 * s + r]
+            x = x + load(M[6 + s], 1, EIGHT) * chunk[slot.PHI + 6 * s + r]
         store(M[r], 0, x)
     _add_share(before, _symmetric(M))
-    _add_share(before, _share_at(chunk, at.I))
+    _add_share(before, _share_at(chunk, slot.I))
 
 
 @kernel
@@ -253,12 +253,12 @@ def accelerations(group, acting, gravity, added):
     finite."""
     base, finite = group.nodes.shape[0] - 1, True
     ground = group.values[base]
-    store3(ground, (0.0, 0.0, 0.0), at.A)
-    store3(ground, (-gravity[0], -gravity[1], -gravity[2]), at.A + 3)
-    _to_ports(group, base, at.A, ground, at.A, 6)
+    store3(ground, (0.0, 0.0, 0.0), slot.A)
+    store3(ground, (-gravity[0], -gravity[1], -gravity[2]), slot.A + 3)
+    _to_ports(group, base, slot.A, ground, slot.A, 6)
     for i in range(base):
         which, k, before = group.nodes[i, 0], group.nodes[i, 1], group.values[group.nodes[i, 2]]
-        own, o, v = group.values[i], load3(before, at.A), load3(before, at.A + 3)
+        own, o, v = group.values[i], load3(before, slot.A), load3(before, slot.A + 3)
         if which == 0:
             row, c, j = group.node_w[k], group.node_constants[k], group.node_v[k, 0]
             o, v, qdd, reaction = row_of.accelerated(row, c, o, v, ONE, added)
@@ -266,18 +266,18 @@ def accelerations(group, acting, gravity, added):
             finite &= np.isfinite(qdd)
             if added != "":
                 acting.reaction[j] = reaction
-            store3(own, o, at.A)
-            store3(own, v, at.A + 3)
-            _to_ports(group, i, at.A, own, at.A, 6)
-            o, v = add(o, load3(own, at.MOTION + 6)), add(v, load3(own, at.MOTION + 9))
-            store3(own, o, at.A)
-            store3(own, v, at.A + 3)
+            store3(own, o, slot.A)
+            store3(own, v, slot.A + 3)
+            _to_ports(group, i, slot.A, own, slot.A, 6)
+            o, v = add(o, load3(own, slot.MOTION + 6)), add(v, load3(own, slot.MOTION + 9))
+            store3(own, o, slot.A)
+            store3(own, v, slot.A + 3)
         else:
             chunk = group.chunk[k]
-            store3(group.ports[k], o, at.A)
-            store3(group.ports[k], v, at.A + 3)
+            store3(group.ports[k], o, slot.A)
+            store3(group.ports[k], v, slot.A + 3)
             for r in range(6):
-                y = chunk[at.SHIFT + r] + chunk[at.MAP + r] * o[0] + chunk[at.MAP + 6 + r] * o[1]
-                y += chunk[at.MAP + 12 + r] * o[2] + chunk[at.MAP + 18 + r] * v[0]
-                own[at.A + r] = y + chunk[at.MAP + 24 + r] * v[1] + chunk[at.MAP + 30 + r] * v[2]
+                y = chunk[slot.SHIFT + r] + chunk[slot.MAP + r] * o[0] + chunk[slot.MAP + 6 + r] * o[1]
+                y += chunk[slot.MAP + 12 + r] * o[2] + chunk[slot.MAP + 18 + r] * v[0]
+                own[slot.A + r] = y + chunk[slot.MAP + 24 + r] * v[1] + chunk[slot.MAP + 30 + r] * v[2]
     return finite

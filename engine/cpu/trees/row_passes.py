@@ -12,7 +12,7 @@ import numpy as np
 from engine.compile import inline, kernel
 from engine.compile.vectors import as_precise_as, double, gather, load, store, where
 from engine.cpu.runtime.lanes import load3, load6, load9, put3, put9
-from engine.cpu.trees import rows as at
+from engine.cpu.trees import rows as slot
 from engine.kernels.quaternions import rotation_from_quaternion
 from engine.kernels.sines import MAX_ANGLE, nearest, quarter_turns
 from engine.kernels.spatial import (
@@ -57,40 +57,40 @@ def _sincos(x):
 
 @inline
 def _axes(c, lanes):
-    return load(c, at.TURNS, lanes), load(c, at.SLIDES, lanes)
+    return load(c, slot.TURNS, lanes), load(c, slot.SLIDES, lanes)
 
 
 @kernel
 def _small_angles(row, c, L):
     """Reduce angles of any size among the rows' coordinates, in R, to ones near 0."""
     for k in range(L):
-        x = row[at.R * L + k]
-        if abs(x) > MAX_ANGLE and c[at.TURNS * L + k] != 0.0:
-            row[at.R * L + k] = np.arctan2(np.sin(x), np.cos(x))
+        x = row[slot.R * L + k]
+        if abs(x) > MAX_ANGLE and c[slot.TURNS * L + k] != 0.0:
+            row[slot.R * L + k] = np.arctan2(np.sin(x), np.cos(x))
 
 
 @inline
 def pose(row, c, of_q, lanes, q):
     """Compute T_i from q (nq,)."""
-    store(row, at.R, gather(q, of_q, lanes))
+    store(row, slot.R, gather(q, of_q, lanes))
     largest = 0.0
     for k in range(len(lanes)):
-        largest = max(largest, abs(row[at.R * len(lanes) + k]))
+        largest = max(largest, abs(row[slot.R * len(lanes) + k]))
     if not largest <= MAX_ANGLE:
         _small_angles(row, c, len(lanes))
-    angle, H, p = load(row, at.R, lanes), load9(c, layout.HOME_ROTATION, lanes), load3(c, layout.HOME_POSITION, lanes)
+    angle, H, p = load(row, slot.R, lanes), load9(c, layout.HOME_ROTATION, lanes), load3(c, layout.HOME_POSITION, lanes)
     turns, slides = _axes(c, lanes)
     s, o = _sincos(angle * turns)
     u, v, z = (H[0], H[3], H[6]), (H[1], H[4], H[7]), (H[2], H[5], H[8])
     x, y = add(scale(o, u), scale(s, v)), sub(scale(o, v), scale(s, u))
-    put9(row, at.R, (x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2]))
-    put3(row, at.P, add(p, scale(angle * slides, z)))
+    put9(row, slot.R, (x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2]))
+    put3(row, slot.P, add(p, scale(angle * slides, z)))
 
 
 @inline
 def _inner(row, k, L, a, b, c, d):
-    row[at.INNER * L + k], row[(at.INNER + 1) * L + k] = a, b
-    row[(at.INNER + 2) * L + k], row[(at.INNER + 3) * L + k] = c, d
+    row[slot.INNER * L + k], row[(slot.INNER + 1) * L + k] = a, b
+    row[(slot.INNER + 2) * L + k], row[(slot.INNER + 3) * L + k] = c, d
 
 
 @kernel
@@ -105,12 +105,12 @@ def joint_of_several_rows(w, i, k, L, constants, x, u, kind):
     _inner(w[i + 2], k, L, u[0], u[1], 0.0, 0.0)
     if kind == SPHERICAL:
         R = matmul(R0, rotation_from_quaternion(x[0], x[1], x[2], x[3]))
-        store9(row, (R[1], R[2], R[0], R[4], R[5], R[3], R[7], R[8], R[6]), at.R * L + k, L)
-        store3(row, p, at.P * L + k, L)
+        store9(row, (R[1], R[2], R[0], R[4], R[5], R[3], R[7], R[8], R[6]), slot.R * L + k, L)
+        store3(row, p, slot.P * L + k, L)
     else:
         R = matmul(R0, rotation_from_quaternion(x[3], x[4], x[5], x[6]))
-        store9(row, (R[1], R[2], R[0], R[4], R[5], R[3], R[7], R[8], R[6]), at.R * L + k, L)
-        store3(row, add(p, mul(R0, (x[0], x[1], x[2]))), at.P * L + k, L)
+        store9(row, (R[1], R[2], R[0], R[4], R[5], R[3], R[7], R[8], R[6]), slot.R * L + k, L)
+        store3(row, add(p, mul(R0, (x[0], x[1], x[2]))), slot.P * L + k, L)
         _inner(w[i + 3], k, L, u[1], u[2], 0.0, 0.0)
         _inner(w[i + 4], k, L, u[2], u[0], 0.0, u[3])
         _inner(w[i + 5], k, L, u[0], u[1], u[3], u[4])
@@ -119,7 +119,7 @@ def joint_of_several_rows(w, i, k, L, constants, x, u, kind):
 @inline
 def own_twist(row, c, o, v, rate, lanes):
     """V = X V + S q̇."""
-    R, p = load9(row, at.R, lanes), load3(row, at.P, lanes)
+    R, p = load9(row, slot.R, lanes), load3(row, slot.P, lanes)
     turns, slides = _axes(c, lanes)
     o, v = transform_motion(R, p, o, v)
     return (o[0], o[1], o[2] + rate * turns), (v[0], v[1], v[2] + rate * slides)
@@ -128,22 +128,22 @@ def own_twist(row, c, o, v, rate, lanes):
 @inline
 def velocity(row, c, motion, of_v, lanes, rates):
     """Compute the motion of a row from that of the row before, and its own force."""
-    R, p = load9(row, at.R, lanes), load3(row, at.P, lanes)
+    R, p = load9(row, slot.R, lanes), load3(row, slot.P, lanes)
     turns, slides = _axes(c, lanes)
     rate = gather(rates, of_v, lanes)
     turn, slide = rate * turns, rate * slides
     o, v = transform_motion(R, p, motion[0], motion[1])
     do, dv = transform_motion(R, p, motion[2], motion[3])
-    x, y = o[0] - load(row, at.INNER, lanes), o[1] - load(row, at.INNER + 1, lanes)
+    x, y = o[0] - load(row, slot.INNER, lanes), o[1] - load(row, slot.INNER + 1, lanes)
     do = (do[0] + y * turn, do[1] - x * turn, do[2])
-    a, b = v[0] - load(row, at.INNER + 2, lanes), v[1] - load(row, at.INNER + 3, lanes)
+    a, b = v[0] - load(row, slot.INNER + 2, lanes), v[1] - load(row, slot.INNER + 3, lanes)
     dv = (dv[0] + b * turn + y * slide, dv[1] - a * turn - x * slide, dv[2])
     o, v = (o[0], o[1], o[2] + turn), (v[0], v[1], v[2] + slide)
     J, m, h = full(load6(c, layout.INERTIA, lanes)), load(c, layout.MASS, lanes), load3(c, layout.FIRST_MOMENT, lanes)
     n, f = momentum(m, h, J, o, v)
     dn, df = momentum(m, h, J, do, dv)
-    put3(row, at.B, add(add(cross(o, n), cross(v, f)), dn))
-    put3(row, at.B + 3, add(cross(o, f), df))
+    put3(row, slot.B, add(add(cross(o, n), cross(v, f)), dn))
+    put3(row, slot.B + 3, add(cross(o, f), df))
     return o, v, do, dv
 
 
@@ -153,7 +153,7 @@ def less_wrenches(row, body, wrenches, L):
     for k in range(L):
         if body[k] >= 0:
             for r in range(6):
-                row[(at.B + r) * L + k] -= wrenches[body[k], r]
+                row[(slot.B + r) * L + k] -= wrenches[body[k], r]
 
 
 @inline
@@ -162,7 +162,7 @@ def _divisor(row, D, of_v, lanes, acting, added):
     if added == "":
         return 1.0 / D
     D = D + gather(acting.inertia, of_v, lanes)
-    store(row, at.D, D)
+    store(row, slot.D, D)
     return where(gather(acting.locked, of_v, lanes), D * 0.0, 1.0 / D)
 
 
@@ -171,7 +171,7 @@ def _quotient(row, u, dinv, of_v, lanes, acting, added):
     """u/D, or the target of a locked joint."""
     if added == "":
         return u * dinv
-    store(row, at.REACTION, u)
+    store(row, slot.REACTION, u)
     return where(gather(acting.locked, of_v, lanes), gather(acting.target, of_v, lanes), u * dinv)
 
 
@@ -189,17 +189,17 @@ def absorb(row, c, share, of_v, lanes, acting, added):
     C = (C[0] + m, C[1], C[2], C[3] + m, C[4], C[5] + m)
     x = add(scale(turns, (A[2], A[4], A[5])), scale(slides, (B[2], B[5], B[8])))
     y = add(scale(turns, (B[6], B[7], B[8])), scale(slides, (C[2], C[4], C[5])))
-    put3(row, at.U, x)
-    put3(row, at.U + 3, y)
+    put3(row, slot.U, x)
+    put3(row, slot.U + 3, y)
     dinv = _divisor(row, turns * x[2] + slides * y[2] + (1.0 - turns - slides), of_v, lanes, acting, added)
-    n, f = add(n, load3(row, at.B, lanes)), add(f, load3(row, at.B + 3, lanes))
+    n, f = add(n, load3(row, slot.B, lanes)), add(f, load3(row, slot.B + 3, lanes))
     u = gather(acting.tau, of_v, lanes) - turns * n[2] - slides * f[2]
     ud = _quotient(row, u, dinv, of_v, lanes, acting, added)
-    store(row, at.DINV, dinv)
-    store(row, at.UD, ud)
+    store(row, slot.DINV, dinv)
+    store(row, slot.UD, ud)
     A, B, C = minus_rank_one(A, B, C, x, y, dinv)
     n, f = add(n, scale(ud, x)), add(f, scale(ud, y))
-    R, p = load9(row, at.R, lanes), load3(row, at.P, lanes)
+    R, p = load9(row, slot.R, lanes), load3(row, slot.P, lanes)
     A, B, C = inertia_to_parent(R, p, A, B, C)
     n, f = transform_force(R, p, n, f)
     return A, B, C, n, f
@@ -208,10 +208,10 @@ def absorb(row, c, share, of_v, lanes, acting, added):
 @inline
 def through(row, c, o, v, lanes):
     """(1 − S Uᵀ/D) X of an acceleration; and UᵀX of it, with and without 1/D."""
-    o, v = transform_motion(load9(row, at.R, lanes), load3(row, at.P, lanes), o, v)
+    o, v = transform_motion(load9(row, slot.R, lanes), load3(row, slot.P, lanes), o, v)
     turns, slides = _axes(c, lanes)
-    Ua = dot(load3(row, at.U, lanes), o) + dot(load3(row, at.U + 3, lanes), v)
-    x = Ua * load(row, at.DINV, lanes)
+    Ua = dot(load3(row, slot.U, lanes), o) + dot(load3(row, slot.U + 3, lanes), v)
+    x = Ua * load(row, slot.DINV, lanes)
     return (o[0], o[1], o[2] - turns * x), (v[0], v[1], v[2] - slides * x), x, Ua
 
 
@@ -220,8 +220,8 @@ def accelerated(row, c, o, v, lanes, added):
     """Compute the acceleration of a row, relative to that by velocities, from the row before; q̈; the lock's
     reaction."""
     o, v, x, Ua = through(row, c, o, v, lanes)
-    ud, (turns, slides) = load(row, at.UD, lanes), _axes(c, lanes)
+    ud, (turns, slides) = load(row, slot.UD, lanes), _axes(c, lanes)
     qdd, reaction = ud - x, x
     if added != "":
-        reaction = Ua + load(row, at.D, lanes) * qdd - load(row, at.REACTION, lanes)
+        reaction = Ua + load(row, slot.D, lanes) * qdd - load(row, slot.REACTION, lanes)
     return (o[0], o[1], o[2] + turns * ud), (v[0], v[1], v[2] + slides * ud), qdd, reaction

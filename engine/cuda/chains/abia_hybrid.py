@@ -56,7 +56,7 @@ class AbiaHybrid:
         self._solve(q, out)
 
     def _scans(self, q: Any, out: Any) -> None:
-        """Evaluate (8) from the tip and back, given U and τ_δ."""
+        """Evaluate [Y] (8) from the tip and back, given U and τ_δ."""
         Psi, x, y = self._Psi, self._x, self._y
         self._prepare(q)
         self._from_tip(Psi, x, y)

@@ -55,7 +55,7 @@ template <typename Group, typename Real, typename Ask> struct System {
         if constexpr (ADDITIONS) return group.template look<Real>(SCALE, i);
         return 0;
     }
-    // Bᵀ H B + diag(0, k), which without ADDITIONS is Wᵀ H W, (15): H_ii = Jᵢ⁻¹ + Xᵢ Jᵢ₋₁⁻¹ Xᵢᵀ, without the second
+    // Bᵀ H B + diag(0, k), which without ADDITIONS is Wᵀ H W, [Y] (15): H_ii = Jᵢ⁻¹ + Xᵢ Jᵢ₋₁⁻¹ Xᵢᵀ, without the second
     // term at the base; H_{i,i+1} = −Jᵢ⁻¹ Xᵢ₊₁ᵀ.
     __device__ void assemble(const Fields<M>& fields) const {
         if constexpr (ADDITIONS) {
@@ -121,7 +121,7 @@ template <typename Group, typename Real, typename Ask> struct System {
             if constexpr (ADDITIONS) group.put(Z, i, x[5]);
             group.put(F, i, joint_force(bool(revolute[i]), x, scale(i), group.template get<Real>(tau_delta, i)));
         };
-        // A F_c = −B τ_δ with B = Wᵀ H S, (15)
+        // A F_c = −B τ_δ with B = Wᵀ H S, [Y] (15)
         each(group, [&](int i) { push(i, Numbers<Real, M>{}); });
         group.sync();
         each(group, [&](int i) {
@@ -131,7 +131,7 @@ template <typename Group, typename Real, typename Ask> struct System {
         if (first) eliminate<M, true>(group, fields, push);
         else substitute<M>(group, fields, push);
         group.sync();
-        // q̈ = Sᵀ H (S τ_δ + W F_c), (13), (14)
+        // q̈ = Sᵀ H (S τ_δ + W F_c), [Y] (13), (14)
         each(group, [&](int i) {
             const Motion<Real> a = H(group, J_inverse, i);
             Real found = revolute[i] ? a.o.z : a.v.z;

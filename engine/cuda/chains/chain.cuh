@@ -1,4 +1,4 @@
-// The base of all algorithms on serial chains: poses, velocities and the inverse dynamics (2a)–(2d), by scans.
+// The base of all algorithms on serial chains: poses, velocities and the inverse dynamics [Y] (2a)–(2d), by scans.
 //
 // Twists and wrenches are at their link's origin, along the world's axes. Xᵢ is then a shift by rᵢ − rᵢ₋₁, and every
 // bi-diagonal system of the Xᵢ is a sum of shifted vectors; only the poses need products of matrices. Origins enter as
@@ -85,15 +85,15 @@ template <typename Group, typename Real> __device__ __noinline__ void kinematics
             return T;
         },
         [&](int i, const Pose<Real>& T) { group.put(WORLD, i, T); });
-    // (2a)  (I − Γ) V = S q̇
+    // [Y] (2a)  (I − Γ) V = S q̇
     motions(
         group,
         [&](int i, const Vector<Real>& z) { return along(chain.revolute[i], chain.v[group.global(i)] * z); },
         [&](int i, const Matrix<Real>& R, const Motion<Real>& V) {
             const Motion<Real> Sv = along(chain.revolute[i], chain.v[group.global(i)] * axis(R));
-            // (2b)'s last term
+            // [Y] (2b)'s last term
             group.put(C, i, Motion<Real>{cross(V.o, Sv.o), cross(V.v, Sv.o) + cross(V.o, Sv.v)});
-            // (2c)'s last term
+            // [Y] (2c)'s last term
             const Motion<Real> here = rotated_back(R, V);
             const Force<Real> H = momentum(body(chain, n, i), here);
             const Force<Real> b = {cross(here.o, H.n) + cross(here.v, H.f), cross(here.o, H.f)};
@@ -102,7 +102,7 @@ template <typename Group, typename Real> __device__ __noinline__ void kinematics
 }
 
 // The torques of the accelerations in field a, or of none if a < 0, into field `torques`: with `bias` those of
-// (2b)–(2d), else M q̈ only. The group is passed by value, since two scans restore its epoch.
+// [Y] (2b)–(2d), else M q̈ only. The group is passed by value, since two scans restore its epoch.
 template <typename Group, typename Real>
 __device__ __noinline__ void forces(Group group, ChainArrays<Real> chain, bool bias, int a, int torques) {
     const int n = group.shape.n;
@@ -123,7 +123,7 @@ __device__ __noinline__ void forces(Group group, ChainArrays<Real> chain, bool b
             group.put(F, i, push);
         });
     using State = Pushed<Real>;
-    // (2c)  (I − Γ)ᵀ F = J V̇ + b, (2d)  τ = SᵀF
+    // [Y] (2c)  (I − Γ)ᵀ F = J V̇ + b, [Y] (2d)  τ = SᵀF
     scan<true>(
         group,
         [](const State& x, const State& y) {

@@ -16,7 +16,7 @@ template <typename Real> struct alignas(2 * sizeof(Real)) Six {
     __device__ __forceinline__ Real& operator[](int k) { return x[k]; }
     __device__ __forceinline__ const Real& operator[](int k) const { return x[k]; }
 };
-// A sub-chain of chunks between two handles, as in chunk_join.py; matrices by rows.
+// A sub-chain of chunks between two handles, a run of algorithms/dca.py; matrices by rows.
 template <typename Real> struct Element { Six<Real> I[6], Phi[6], Y[6], p, b; };
 // The map of an acceleration through a sub-chain: A a + b.
 template <typename Real> struct Map { Six<Real> A[6], b; };
@@ -107,7 +107,7 @@ FUNCTION void eliminate(const Six<Real>* M, Six<Real>& x) {
     x = {o.x, o.y, o.z, v.x, v.y, v.z};
 }
 
-// x ← M⁻¹ x where lanes `first` … `first` + 5 hold the columns of M in x: with row pivots, as in chunk_join.py.
+// x ← M⁻¹ x where lanes `first` … `first` + 5 hold the columns of M in x: with row pivots.
 // Remaining rows are first, and finished ones move to the end, so that all are in order after six steps.
 FUNCTION void eliminate_by_rows(Six<Real>& x, int first) {
 #pragma unroll 1
@@ -129,7 +129,7 @@ FUNCTION void eliminate_by_rows(Six<Real>& x, int first) {
     }
 }
 
-// The element `out` of neighbours one and two, by a warp; see chunk_join.py. `out` may alias either. Lanes hold the
+// The element `out` of neighbours one and two, by a warp, `join` of algorithms/dca.py. `out` may alias either. Lanes hold the
 // columns of Φ₁ (0–5), Φ₂ᵀ (6–11), b₁ (12) and of M = 1 + Y₁ I₂ (13–18).
 //
 // det M ≥ 1, but the determinant of M's first block passes through zero as a chain moves, and near it digits are lost

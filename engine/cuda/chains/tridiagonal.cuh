@@ -55,7 +55,7 @@ template <int M, typename Real> __device__ __forceinline__ void backward(const T
         for (int c = r + 1; c < M; ++c) x[r] -= L[lower(c, r)] * x[c];
 }
 
-// One neighbour's part of (19): E with Dₙ Eᵀ = Cᵀ for the coupling C to it, and D − E Cᵀ. E replaces C.
+// One neighbour's part of [Y] (19): E with Dₙ Eᵀ = Cᵀ for the coupling C to it, and D − E Cᵀ. E replaces C.
 template <int M, typename Real>
 __device__ __forceinline__ void eliminate(Triangle<Real, M> neighbour, Square<Real, M>& C, Triangle<Real, M>& D) {
     factor<M>(neighbour);
@@ -165,7 +165,7 @@ __device__ __forceinline__ void substitute(Group& group, const Fields<M>& fields
         const int E = fields.steps + step * Fields<M>::STEP;
         each(group, [&](int i) {
             auto x = group.template get<Numbers<Real, M>>(x_old, i);
-            // (19), third line: Rᵢ − Eᵢ Rᵢ₊ₛ − Kᵢ₋ₛ Rᵢ₋ₛ
+            // [Y] (19), third line: Rᵢ − Eᵢ Rᵢ₊ₛ − Kᵢ Rᵢ₋ₛ
 #pragma unroll 1
             for (int side = 0; side < 2; ++side) {
                 const int other = side == 0 ? i + s : i - s;

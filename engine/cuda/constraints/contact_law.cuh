@@ -8,15 +8,14 @@
 #include "constraints/active_set.cuh"
 
 template <typename Real> constexpr Real TINY = sizeof(Real) == 8 ? 1e-300 : 1e-30;
-// The least unit of residuals.
-template <typename Real> constexpr Real FLOOR = sizeof(Real) == 8 ? VELOCITY_FLOOR : VELOCITY_FLOOR_SINGLE;
 template <typename Real> constexpr Real EPS = sizeof(Real) == 8 ? 2.220446049250313e-16 : 1.1920929e-7;
-// The residual at which a step's impulses count as solved.
-template <typename Real> constexpr Real CONTACT_TOLERANCE =
-    sizeof(Real) == 8 ? RESIDUAL_TOLERANCE : RESIDUAL_TOLERANCE_SINGLE;
 // The residual accepted where a further attempt would gain no more than rounding.
 template <typename Real> constexpr Real ACCEPTED_RESIDUAL =
-    sizeof(Real) == 8 ? RESIDUAL_TOLERANCE : ACCEPTED_RESIDUAL_SINGLE;
+    sizeof(Real) == 8 ? RESIDUAL_TOLERANCE<Real> : ACCEPTED_RESIDUAL_SINGLE;
+// The damping ε of Newton's steps, of which ε/r is added to G's diagonal: per unit of the residual; and where steps
+// would cycle with less, the first, and the factor from step to step.
+constexpr double EPSILON_PER_RESIDUAL = 0.1, FIRST_EPSILON = 0.3;
+template <typename Real> constexpr Real EPSILON_FACTOR = sizeof(Real) == 8 ? 0.1 : 0.3;
 constexpr double UNKNOWN = 1e30;  // a residual
 // The most iterations of the search for a sliding contact's η; Newton's takes about four.
 constexpr int ETA_SEARCH = 40;
@@ -96,7 +95,7 @@ __device__ __forceinline__ LinearJoint<Real> linearise_joint(Real g, Real f, Rea
 template <typename Real, class Workspace, class Team>
 __device__ __forceinline__ Real residual(const System<Real, Workspace>& system, const Team& team) {
     const int n = system.rows(), first = 3 * system.contacts;
-    Real worst = 0, most = FLOOR<Real>;
+    Real worst = 0, most = VELOCITY_FLOOR<Real>;
 #pragma unroll 1
     for (int i = team.rank; i < system.contacts; i += team.size) {
         const int k = 3 * i;

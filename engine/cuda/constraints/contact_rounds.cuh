@@ -8,8 +8,8 @@
 
 // Per round: sweeps (one in the first) and Newton steps, while each reduces the residual.
 constexpr int SWEEPS = 3, NEWTON_STEPS = 3;
-// The least damping of Newton's matrix, machine epsilon^0.6: keeps it regular for redundant contacts.
-template <typename Real> constexpr Real MIN_EPSILON = sizeof(Real) == 8 ? 4.2e-10 : 7.0e-5;
+// The least ε, machine epsilon^0.6: it keeps Newton's dense matrix regular for redundant contacts.
+template <typename Real> constexpr Real MIN_EPSILON_OF_ROUNDS = sizeof(Real) == 8 ? 4.2e-10 : 7.0e-5;
 
 // The matrix of the linear system, (LONGEST, LONGEST).
 template <typename Real, class Workspace> __device__ __forceinline__ Real& entry(const Workspace& ws, int i, int j) {
@@ -240,16 +240,16 @@ template <typename Real, class Workspace, class Team>
 __device__ __noinline__ Real rounds(System<Real, Workspace> system, int many, Real damping, bool swept, Team team) {
     velocities(system, team);
     Real left = judged(system, Real(UNKNOWN), team), least = fmin(left, Real(UNKNOWN));
-    const auto enough = [&](int turn) { return turn < 2 ? CONTACT_TOLERANCE<Real> : ACCEPTED_RESIDUAL<Real>; };
+    const auto enough = [&](int turn) { return turn < 2 ? RESIDUAL_TOLERANCE<Real> : ACCEPTED_RESIDUAL<Real>; };
 #pragma unroll 1
     for (int turn = 0; turn < many && !(least <= enough(turn)); ++turn) {
         for (int k = turn == 0 && swept; k < (turn == 0 ? 1 : SWEEPS); ++k) sweep(system, team);
         left = judged(system, least, team), least = fmin(left, least);
         Real before = UNKNOWN;
 #pragma unroll 1
-        for (int k = 0; k < NEWTON_STEPS && !(least <= CONTACT_TOLERANCE<Real> || left >= before); ++k) {
+        for (int k = 0; k < NEWTON_STEPS && !(least <= RESIDUAL_TOLERANCE<Real> || left >= before); ++k) {
             before = left;
-            if (!newton_step(system, fmax(MIN_EPSILON<Real>, damping * left), team)) return least;
+            if (!newton_step(system, fmax(MIN_EPSILON_OF_ROUNDS<Real>, damping * left), team)) return least;
             left = judged(system, least, team), least = fmin(left, least);
         }
     }

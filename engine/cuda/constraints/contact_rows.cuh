@@ -14,12 +14,11 @@
 // usually suffice, and a warp waits for its slowest robot.
 template <typename Real> constexpr int SWEEPS_BY_PATHS = sizeof(Real) == 8 ? 1 : 6;
 // The residual that ends sweeps after a warm start within ACCEPTED_RESIDUAL; rounding prevents a smaller one.
-template <typename Real> constexpr Real SWEPT =
-    sizeof(Real) == 8 ? RESIDUAL_TOLERANCE : 1.5 * RESIDUAL_TOLERANCE_SINGLE;
+template <typename Real> constexpr Real SWEPT = (sizeof(Real) == 8 ? 1 : 1.5) * RESIDUAL_TOLERANCE<Real>;
 constexpr int UNROLLED = DEPTH <= 16 ? DEPTH : 1;  // levels of a path that are unrolled, so that a row is in registers
-// Gaps and distances to limits that count as closed, m, or rad of a joint; and overlaps that count as none.
-template <typename Real> constexpr Real GAP_TOLERANCE = sizeof(Real) == 8 ? GAP_TOLERANCE_DOUBLE : GAP_TOLERANCE_SINGLE;
-template <typename Real> constexpr Real OVERLAP = sizeof(Real) == 8 ? GAP_TOLERANCE_DOUBLE : OVERLAP_TOLERANCE_SINGLE;
+// Overlaps that count as none, m.
+template <typename Real> constexpr Real OVERLAP_TOLERANCE =
+    sizeof(Real) == 8 ? GAP_TOLERANCE<Real> : OVERLAP_TOLERANCE_SINGLE;
 
 // The gap of contact i, or 0 where it is closed. In single precision the threshold grows with the coordinates'
 // rounding, so that a robot at rest does not drop by it now and then.

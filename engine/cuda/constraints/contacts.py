@@ -10,7 +10,7 @@ from engine.cuda.rigid_body import joint_space, lane_bodies
 from engine.cuda.rigid_body.limbs import LANES, has_even_limbs, limbs
 from engine.cuda.runtime import arrays, header
 from engine.device_arrays import to_host
-from engine.kernels.contact import workspace
+from engine.kernels.contact import interior, workspace
 from engine.kernels.contact.workspace import SEEN, WRENCH, reported
 from engine.model.joints import NV
 from engine.scene import Contacts, Plane, Points, points, tolerances
@@ -30,10 +30,9 @@ _SEEN = {name: getattr(workspace, name) for name in ("PLACE", "NORMAL", "GAP", "
 """The first column of each quantity of a reported contact."""
 _MAX_VELOCITIES = 64  # of robots solved by several lanes
 _FEW = 32  # their most contacts
-_TOLERANCES = (
-    "CONTACT_MARGIN", "LIMIT_MARGIN", "ERP", "GAP_TOLERANCE_SINGLE", "OVERLAP_TOLERANCE_SINGLE", "RESIDUAL_TOLERANCE",
-    "RESIDUAL_TOLERANCE_SINGLE", "ACCEPTED_RESIDUAL_SINGLE", "VELOCITY_FLOOR", "VELOCITY_FLOOR_SINGLE",
-)  # fmt: skip
+_TOLERANCES = "CONTACT_MARGIN", "LIMIT_MARGIN", "ERP", "OVERLAP_TOLERANCE_SINGLE", "ACCEPTED_RESIDUAL_SINGLE"
+_TOLERANCES_BY_TYPE = "GAP_TOLERANCE", "RESIDUAL_TOLERANCE", "VELOCITY_FLOOR", "MIN_EPSILON"
+_OF_INTERIOR_POINT = "NO_LIMIT", "COMPLIANCE", "MAX_ESTIMATE", "MAX_FRACTION", "SHORT"
 _MAX_INDEX = 2**31 - 1  # kernels index a block's workspace by int
 
 
@@ -223,13 +222,14 @@ class PlaneContacts:
             "WORKSPACE_SLOTS": self.workspace_size(C),
             "FAR_SLOTS": N * (N + 1) // 2 + 2 * N + (16 + longest) * longest + 21 * (J + C),
             "LANE_SLOTS": self._lane_slots, "FEW": self._few, "FEW_SLOTS": self.workspace_size(self._few),
+            "BLOCKED_STEPS": interior.BLOCKED_STEPS,
         }  # fmt: skip
 
     def _preamble(self) -> str:
         runs = (limbs(self._model) if self.lanes == LANES else None) or (0, 0)
         one = self._points.body[self._order]
-        reals = {"GAP_TOLERANCE_DOUBLE": tolerances.GAP_TOLERANCE}
-        reals |= {name: getattr(tolerances, name) for name in _TOLERANCES}
+        reals = {name: getattr(tolerances, name) for name in _TOLERANCES}
+        reals |= {name: getattr(interior, name) for name in _OF_INTERIOR_POINT}
         bodies = np.arange(len(self._model.parent) + 1)
         tables = {
             "SHAPE_START": np.searchsorted(one, bodies),
@@ -247,6 +247,7 @@ class PlaneContacts:
                 *header.numbers(self._numbers | {"LIMB_MOST": int(np.diff(runs).max()), "TREE_LEVELS": levels}),
                 *header.flags({"HAS_RIMS": bool(np.any(self._points.rim > 0))}),
                 *(f"constexpr double {name} = {value!r};" for name, value in reals.items()),
+                *(header.by_type(tolerances, name) for name in _TOLERANCES_BY_TYPE),
                 f"#define EVEN_LIMBS {int(self._in_turns)}",
                 *header.row("contact", _CONTACT),
                 *header.row("memory", _REMEMBERED),

@@ -10,8 +10,7 @@
 #include "constraints/solve_by_paths.cuh"
 
 constexpr int INTERIOR_BY_PATHS = 30;  // steps, at most
-// σ; the fraction of the way to the boundary; the first impulse.
-constexpr double CENTRING_BY_PATHS = 0.2, MAX_FRACTION_BY_PATHS = 0.99, WIDE = 10;
+constexpr double CENTRING_BY_PATHS = 0.2, FIRST_IMPULSE = 10;  // σ, and the scaled impulse of the first iterate
 // The residual at which Newton's steps take over.
 template <typename Real> constexpr Real INTERIOR_ENOUGH = sizeof(Real) == 8 ? 1e-7 : 1e-3;
 
@@ -32,7 +31,7 @@ template <typename Real, class Workspace> struct HeldRows {
         : system(system), k(3 * group.rank), j(3 * system.contacts + group.rank), i(group.rank) {
         Real largest = TINY<Real>;
         if (touches()) {
-            mu = system.mu(i), d = sqrt(1 / system.size(k)), contact = {{WIDE, 0, 0}, {1, 0, 0}};
+            mu = system.mu(i), d = sqrt(1 / system.size(k)), contact = {{FIRST_IMPULSE, 0, 0}, {1, 0, 0}};
 #pragma unroll
             for (int c = 0; c < 3; ++c) largest = fmax(largest, fabs(d * system.b(k + c)));
         }
@@ -74,17 +73,17 @@ template <typename Real, class Workspace> struct HeldRows {
         }
     }
     // The step, with du in U. Returns the step length to the boundary.
-    __device__ __forceinline__ Real length_to_boundary(Real smooth, Real target, const Group& group) {
+    __device__ __forceinline__ Real direct(Real smooth, Real target, const Group& group) {
         Real longest = INFINITE;
         if (touches()) {
             const Vector<Real> du = u();
-            Vector<Real> correction;
             step = step - Omega.times(du), dw = contact.dw(mu, smooth, du + r);
-            longest = contact.length_to_boundary(mu, step, dw, correction);
+            longest = contact.length_to_boundary(mu, {step, dw});
         }
         if (acts()) {
             const Real du = u_of_joint();
-            longest = fmin(longest, joint.length_to_boundary(du + joint_u, target));
+            joint.set_step(du + joint_u, target);
+            longest = fmin(longest, joint.length_to_boundary());
             joint_step -= joint.damping() * du;
         }
         return -group.max(-longest);
@@ -111,8 +110,8 @@ __device__ __noinline__ void interior_by_paths(Workspace ws, RowsOf rows, Group 
         held.put_equations(nu, target);
         group.sync();
         solve_by_paths<Real>(ws, rows, Real(1), group);
-        const Real longest = held.length_to_boundary(nu, target, group);
-        const Real length = fmin(Real(1), fmin(Real(MAX_FRACTION_BY_PATHS), fmax(Real(0.9), 1 - nu)) * longest);
+        const Real longest = held.direct(nu, target, group);
+        const Real length = fmin(Real(1), fmin(Real(MAX_FRACTION), fmax(Real(0.9), 1 - nu)) * longest);
         held.move(length);
         held.put_impulses();
         for (int v = group.rank; v < NV; v += LANES)

@@ -20,7 +20,7 @@ constexpr int HAS = 0, LOW = 3, HIGH = 4, X = 5, STEP = 13;
 }
 constexpr int SOLVER_ROUNDS = 4, ROUNDS_FROM_NOTHING = 6;
 constexpr double DAMPING_OF_ROUNDS = 1, STRONG_DAMPING = 10;
-constexpr double CENTRING = 1e-4, STRONG_CENTRING = 0.1, LONG_STEP = 0.99, SHORT_STEP = 0.9, SMOOTHING = 1000;
+constexpr double STRONG_CENTRING = 0.1, STRONG_MAX_FRACTION = 0.9, STRONG_SMOOTHING = 1000;
 
 // The method's data: a system, the paths of its rows, and the threads. HALF holds D^(−1/2).
 template <typename Real, class Workspace, class Team> struct Interior {
@@ -141,36 +141,36 @@ template <typename Real, class Workspace, class Team> struct Interior {
     __device__ __forceinline__ Real cone_step(int k, Real mu, Real smooth) const {
         const Vector<Real> du = three(scaled::DU, k), step = three(scaled::STEP, k) - Omega(k).times(du);
         const Vector<Real> dw = contact(k).dw(mu, smooth, du + three(scaled::R, k));
-        Vector<Real> correction;
-        const Real longest = contact(k).length_to_boundary(mu, step, dw, correction);
-        put_three(scaled::STEP, k, step), put_three(scaled::DU, k, dw), put_three(scaled::CORRECTION, k, correction);
-        return longest;
+        const InteriorContact<Real> steps = {step, dw};
+        put_three(scaled::STEP, k, step), put_three(scaled::DU, k, dw);
+        put_three(scaled::CORRECTION, k, jordan(steps.scaled_impulse(mu), steps.scaled_w(mu)));
+        return contact(k).length_to_boundary(mu, steps);
     }
     // The steps of joint row j's impulse and pairs. Returns the step length to the boundary.
     __device__ __forceinline__ Real joint_step(int j, Real target) const {
         const int k = 3 * system.contacts + j;
         InteriorJoint<Real> row = joint(j);
-        const Real longest = row.length_to_boundary(vec(scaled::DU, k) + vec(scaled::U, k), target);
+        row.set_step(vec(scaled::DU, k) + vec(scaled::U, k), target);
         vec(scaled::STEP, k) -= row.damping() * vec(scaled::DU, k);
 #pragma unroll
         for (int n = 0; n < row.NUMBERS; ++n) pair(pair::STEP + n, j) = row.step[n];
-        return longest;
+        return row.length_to_boundary();
     }
 };
 
 // The scaling of rows. Returns the scale of impulses and an estimate of the largest scaled impulse.
-template <typename Real> struct Scales { Real size, wide; };
+template <typename Real> struct Scales { Real size, largest; };
 template <typename Real, class Workspace, class Team>
 __device__ __noinline__ Scales<Real> scales(Interior<Real, Workspace, Team> in) {
     using namespace scaled;
     const auto& system = in.system;
     const Workspace& ws = system.ws;
     const int n = system.rows(), first = 3 * system.contacts;
-    Real size = TINY<Real>, wide = 1;
+    Real size = TINY<Real>, largest = 1;
     in.share(0, NV, [&](int v) { ws(Workspace::HALF + v) = sqrt(ws(Workspace::FACTOR + diagonal(v))); });
     in.share(0, n, [&](int k) { in.vec(D, k) = sqrt(1 / (k < first ? system.size(k - k % 3) : system.own(k))); });
     for (int k = 0; k < n; ++k) size = fmax(size, fabs(system.b(k) * in.vec(D, k)));
-    in.begin_matrix(Real(FIRST_GUESS));
+    in.begin_matrix(Real(COMPLIANCE));
 #pragma unroll 1
     for (int k = 0; k < n; ++k) in.add_row(k, Real(1));
     in.share(0, n, [&](int k) { in.vec(B, k) = system.b(k) * in.vec(D, k) / size; });
@@ -180,10 +180,10 @@ __device__ __noinline__ Scales<Real> scales(Interior<Real, Workspace, Team> in) 
         in.to_rows(DZ, STEP);
         for (int i = 0; i < system.contacts; ++i) {
             const Vector<Real> x = in.three(B, 3 * i) - in.three(STEP, 3 * i);
-            wide = fmax(wide, fmax(fabs(x.x), sqrt(x.y * x.y + x.z * x.z) / system.mu(i)) / Real(FIRST_GUESS));
+            largest = fmax(largest, fmax(fabs(x.x), sqrt(x.y * x.y + x.z * x.z) / system.mu(i)) / Real(COMPLIANCE));
         }
     }
-    return {size, fmin(wide, Real(WIDEST))};
+    return {size, fmin(largest, Real(MAX_ESTIMATE))};
 }
 
 // The first iterate of joint row j, with d of its row; `size` is the scale of impulses.
@@ -201,7 +201,7 @@ __device__ __forceinline__ void first_iterate(const Interior<Real, Workspace, Te
     const auto& system = in.system;
     const int first = 3 * system.contacts;
     in.share(0, system.contacts, [&](int i) {
-        in.put_three(IMPULSE, 3 * i, {scales.wide, 0, 0});
+        in.put_three(IMPULSE, 3 * i, {scales.largest, 0, 0});
         in.put_three(W, 3 * i, {1, 0, 0});
     });
     in.share(0, system.joints, [&](int j) {
@@ -285,14 +285,14 @@ __device__ __noinline__ void interior_point(System<Real, Workspace> system, Rows
             least = left;
             in.share(0, n, [&](int k) { system.ws.far(Workspace::STEP + k) = system.impulse(k); });
         }
-        if (least <= CONTACT_TOLERANCE<Real> || step == INTERIOR_STEPS<Real> || !(left < Real(INFINITE))) break;
+        if (least <= RESIDUAL_TOLERANCE<Real> || step == INTERIOR_STEPS<Real> || !(left < Real(INFINITE))) break;
         const Real nu = mean_complementarity(in), smooth = smoothing * nu;
         if (!equations(in, smooth)) break;
         // The predictor's remainder sets the centring.
         const Real rest = 1 - fmin(direction(in, smooth, Real(0)), Real(1));
         Real centring = fmax(min_centring, rest * rest * rest);
-        centring = fmin(fmax(centring, length < Real(0.3) ? Real(0.5) : Real(0)), Real(1));
-        if (rest > Real(0.9) || length < Real(0.3))  // blocked: no second-order term
+        centring = fmin(fmax(centring, length < Real(SHORT) ? Real(0.5) : Real(0)), Real(1));
+        if (rest > Real(0.9) || length < Real(SHORT))  // blocked: no second-order term
             in.share(0, first, [&](int k) { in.vec(scaled::CORRECTION, k) = 0; });
         const Real longest = direction(in, smooth, centring * nu);
         length = fmin(Real(1), fmin(max_fraction, fmax(Real(0.9), 1 - nu)) * longest);
@@ -322,8 +322,9 @@ __device__ __noinline__ Real solve_contacts(System<Real, Workspace> system, Rows
     for (int attempt = 0; attempt < 3 && !(least <= ACCEPTED_RESIDUAL<Real>); ++attempt) {
         if (attempt > 0) {
             const bool second = attempt == 2;
-            interior_point(system, rows, second ? Real(STRONG_CENTRING) : Real(CENTRING),
-                           second ? Real(SHORT_STEP) : Real(LONG_STEP), second ? Real(SMOOTHING) : Real(1), team);
+            interior_point(system, rows, Real(second ? STRONG_CENTRING : MIN_CENTRING),
+                           Real(second ? STRONG_MAX_FRACTION : MAX_FRACTION), Real(second ? STRONG_SMOOTHING : 1),
+                           team);
         } else {
             for (int k = team.rank; k < n; k += team.size) system.impulse(k) = 0;
         }

@@ -4,7 +4,9 @@
 
 #include "constraints/contact_law.cuh"
 
-constexpr double NO_LIMIT = 1e9, FIRST_GUESS = 1e-4, WIDEST = 1e3, INFINITE = 1e30;
+constexpr double INFINITE = 1e30;
+// The least σ. A predictor's remainder sets it; on the CPU it follows the last step's length, and is larger.
+constexpr double MIN_CENTRING = 1e-4;
 template <typename Real> constexpr int INTERIOR_STEPS = sizeof(Real) == 8 ? 40 : 20;
 
 // The Jordan product x ∘ y of the second-order cone.
@@ -75,12 +77,9 @@ template <typename Real> struct InteriorContact {
         if (t > 0) du.x += mu * (w.y * du.y + w.z * du.z) / t;
         return du;
     }
-    // The step length to the boundary. `correction` becomes the second-order term.
-    __device__ __forceinline__ Real length_to_boundary(Real mu, Vector<Real> step, Vector<Real> dw,
-                                                       Vector<Real>& correction) const {
-        const Vector<Real> dp = {mu * step.x, step.y, step.z}, dq = {dw.x / mu, dw.y, dw.z};
-        correction = jordan(dp, dq);
-        return fmin(to_boundary(scaled_impulse(mu), dp), to_boundary(scaled_w(mu), dq));
+    __device__ __forceinline__ Real length_to_boundary(Real mu, const InteriorContact& step) const {
+        return fmin(to_boundary(scaled_impulse(mu), step.scaled_impulse(mu)),
+                    to_boundary(scaled_w(mu), step.scaled_w(mu)));
     }
 };
 
@@ -133,8 +132,8 @@ template <typename Real> struct InteriorJoint {
         if (has_upper) s -= (target + x[ABOVE] * (u - high)) / x[TO_UPPER];
         return s - mismatch;
     }
-    // The pairs' steps to velocity u. Returns the step length to the boundary.
-    __device__ __forceinline__ Real length_to_boundary(Real u, Real target) {
+    // The pairs' steps to velocity u.
+    __device__ __forceinline__ void set_step(Real u, Real target) {
         const Real d0 = -friction_damping() * (u - target / x[UP] + target / x[DOWN]);
         step[UP] = d0, step[DOWN] = -d0;
         step[BETA] = has_friction ? (target - x[BETA] * d0) / x[UP] - x[BETA] : Real(0),
@@ -143,6 +142,8 @@ template <typename Real> struct InteriorJoint {
         step[TO_UPPER] = has_upper ? high - u - x[TO_UPPER] : Real(0);
         step[BELOW] = has_lower ? (target - x[BELOW] * step[TO_LOWER]) / x[TO_LOWER] - x[BELOW] : Real(0),
             step[ABOVE] = has_upper ? (target - x[ABOVE] * step[TO_UPPER]) / x[TO_UPPER] - x[ABOVE] : Real(0);
+    }
+    __device__ __forceinline__ Real length_to_boundary() const {
         Real longest = INFINITE;
 #pragma unroll
         for (int k = 0; k < NUMBERS; ++k) {

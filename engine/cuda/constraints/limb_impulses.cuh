@@ -185,7 +185,7 @@ template <typename Real, int N>
 __device__ __forceinline__ Real limb_residual(const LimbRows<Real, N>& rows, const LimbImpulses<Real, N>& x,
                                               Real (&u)[ROWS_OF<N>], const Group& group) {
     limb_velocities(rows, x, u);
-    Real worst = 0, most = FLOOR<Real>;
+    Real worst = 0, most = VELOCITY_FLOOR<Real>;
     const auto count = [&](Real left, Real b) {
         worst = left > worst || !(left == left) ? left : worst;
         most = fmax(most, fabs(b));

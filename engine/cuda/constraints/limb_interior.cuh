@@ -5,16 +5,14 @@
 #include "constraints/interior_rows.cuh"
 #include "constraints/limb_newton.cuh"
 
-// Newton's steps after it; the least centring σ; and the fraction to the boundary.
-constexpr int STEPS_AFTER = 24;
-constexpr double MIN_CENTRING = 1e-4, MAX_FRACTION = 0.99;
-// The distance of the first iterate to the boundary, scaled; the step length below which a step is SHORT; steps, at
-// most; and consecutive SHORT steps that end the method.
-constexpr double INWARDS = 0.2, SHORT = 0.1;
-constexpr int INTERIOR_STEPS_OF_LIMBS = 30, SHORT_STEPS = 4;
+// Steps, at most, and Newton's steps after them.
+constexpr int INTERIOR_STEPS_OF_LIMBS = 30, STEPS_AFTER = 24;
+// The distance of the first iterate to the boundary, scaled; and the step length below which a step is blocked, twice
+// the CPU's, since a warp waits for its slowest robot.
+constexpr double INWARDS = 0.2, BLOCKED_LENGTH = 0.1;
 // The residual at which it stops.
 template <typename Real> constexpr double INTERIOR_TOLERANCE =
-    sizeof(Real) == 8 ? RESIDUAL_TOLERANCE : ACCEPTED_RESIDUAL_SINGLE / 2;
+    sizeof(Real) == 8 ? RESIDUAL_TOLERANCE<Real> : ACCEPTED_RESIDUAL_SINGLE / 2;
 
 template <typename Real> struct LimbInterior {
     static constexpr int N = LIMB_POINTS, ROWS = ROWS_OF<N>;
@@ -177,15 +175,19 @@ template <typename Real> struct LimbInterior {
 #pragma unroll
             for (int e = 0; e < 3; ++e) direction.step[row_of(c) + e] = by.s[row_of(c) + e] - resisted(c, e, du);
             direction.dw[c] = contact[c].dw(rows.mu[c], direction.smooth, du + direction.r[c]);
-            if (rows.touches[c])
-                longest = fmin(longest, contact[c].length_to_boundary(rows.mu[c], three(direction.step, c),
-                                                                      direction.dw[c], direction.correction[c]));
+            if (rows.touches[c]) {
+                const InteriorContact<Real> step = {three(direction.step, c), direction.dw[c]};
+                direction.correction[c] = jordan(step.scaled_impulse(rows.mu[c]), step.scaled_w(rows.mu[c]));
+                longest = fmin(longest, contact[c].length_to_boundary(rows.mu[c], step));
+            }
         }
 #pragma unroll WRITTEN_OUT<N>
         for (int k = 0; k < LIMB; ++k) {
             const Real du = in_row(rows, k, direction.dz);
             direction.step[k] = by.s[k] - by.joint_Omega[k] * du;
-            if (rows.acts[k]) longest = fmin(longest, joint[k].length_to_boundary(direction.u[k] + du, target));
+            if (!rows.acts[k]) continue;
+            joint[k].set_step(direction.u[k] + du, target);
+            longest = fmin(longest, joint[k].length_to_boundary());
         }
         return -group.max(-longest);
     }
@@ -229,8 +231,8 @@ __device__ __noinline__ void interior_point(const LimbRows<double, LIMB_POINTS>&
 #pragma unroll 1
             for (int r = 0; r < rows.rows(); ++r) best.of[r] = x.of[r];
         }
-        stuck = length < Real(SHORT) ? stuck + 1 : 0;
-        searching = searching && !(least <= asked) && left < Real(INFINITE) && stuck < SHORT_STEPS;
+        stuck = length < Real(BLOCKED_LENGTH) ? stuck + 1 : 0;
+        searching = searching && !(least <= asked) && left < Real(INFINITE) && stuck < BLOCKED_STEPS;
         if (step == INTERIOR_STEPS_OF_LIMBS || !group.any_of_all(searching)) break;
         const Real nu = at.mean_complementarity(group);
         typename LimbInterior<Real>::Direction direction;
@@ -242,9 +244,9 @@ __device__ __noinline__ void interior_point(const LimbRows<double, LIMB_POINTS>&
             longest = at.direct(direction, target, group);
             if (pass == 1) break;
             const Real rest = 1 - fmin(longest, Real(1));  // the predictor's remainder sets the centring
-            const bool blocked = rest > Real(0.9) || length < Real(0.3);
+            const bool blocked = rest > Real(0.9) || length < Real(SHORT);
             const Real centring =
-                fmax(fmax(Real(MIN_CENTRING), rest * rest * rest), length < Real(0.3) ? Real(0.5) : Real(0));
+                fmax(fmax(Real(MIN_CENTRING), rest * rest * rest), length < Real(SHORT) ? Real(0.5) : Real(0));
             target = fmin(centring, Real(1)) * nu;
 #pragma unroll WRITTEN_OUT<N>
             for (int c = 0; c < rows.contacts(); ++c) {

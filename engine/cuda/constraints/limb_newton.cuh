@@ -9,15 +9,10 @@
 
 #include "constraints/limb_impulses.cuh"
 
-// The damping ε, of which ε/r is added to G's diagonal: the least; and per unit of the residual.
-template <typename Real> constexpr Real MIN_EPSILON_OF_LIMBS = sizeof(Real) == 8 ? 1e-7 : 1e-3;
-constexpr double EPSILON_PER_RESIDUAL_OF_LIMBS = 0.1;
-// That of rounds, whose steps would cycle with less: the first, and the factor from step to step.
-constexpr double FIRST_EPSILON_OF_ROUND = 0.3;
-template <typename Real> constexpr Real EPSILON_FACTOR_OF_ROUND = sizeof(Real) == 8 ? 0.1 : 0.3;
 // The residual required before ROUNDS_FROM; below the tolerance in double precision, where a further step costs little.
-template <typename Real> constexpr Real LIMB_TOLERANCE =
-    sizeof(Real) == 8 ? 0.01 * RESIDUAL_TOLERANCE : RESIDUAL_TOLERANCE_SINGLE;
+template <typename Real> constexpr Real LIMB_TOLERANCE = (sizeof(Real) == 8 ? 0.01 : 1) * RESIDUAL_TOLERANCE<Real>;
+// The least ε, smaller than elsewhere for that residual.
+template <typename Real> constexpr Real MIN_EPSILON_OF_LIMBS = (sizeof(Real) == 8 ? 0.1 : 1) * MIN_EPSILON<Real>;
 constexpr int TYPICAL_STEPS = 3,       // the turn by which most robots have converged
               ROUNDS_FROM = 6,         // the turn from which ACCEPTED_RESIDUAL suffices, and rounds start at the best
               INTERIOR_FROM = 26,      // the turn of the interior point method
@@ -29,7 +24,7 @@ constexpr double STALLED = 0.2,              // relative change below which a re
                  MAX_LEADING_LENGTH = 1e6,   // of a leading step, relative to the whole step
                  MIN_LEADING_LENGTH = 0.05;
 // The tolerance of resolved overlaps, relative to the largest; in single precision about that of one step.
-template <typename Real> constexpr Real OVERLAP_RESIDUAL = sizeof(Real) == 8 ? CONTACT_TOLERANCE<Real> : Real(2e-3);
+template <typename Real> constexpr Real OVERLAP_RESIDUAL = sizeof(Real) == 8 ? RESIDUAL_TOLERANCE<Real> : Real(2e-3);
 
 // Ω and s of a limb's rows.
 template <typename Real, int N> struct LimbStep {
@@ -231,11 +226,11 @@ __device__ __forceinline__ bool leads_on(int turn) {
 // The damping ε in step `turn`, at residual `left`; `before` is the last step's damping.
 template <typename Real> __device__ __forceinline__ Real eps_of(int turn, Real left, Real before) {
     if (turn > ROUNDS_FROM) {
-        if (turn_of_round(turn) == 0) return Real(FIRST_EPSILON_OF_ROUND);
+        if (turn_of_round(turn) == 0) return Real(FIRST_EPSILON);
         return leads_on(turn) ? MIN_EPSILON_OF_LIMBS<Real>
-                              : fmax(MIN_EPSILON_OF_LIMBS<Real>, EPSILON_FACTOR_OF_ROUND<Real> * before);
+                              : fmax(MIN_EPSILON_OF_LIMBS<Real>, EPSILON_FACTOR<Real> * before);
     }
-    return fmax(MIN_EPSILON_OF_LIMBS<Real>, fmin(Real(EPSILON_PER_RESIDUAL_OF_LIMBS) * left, Real(1)));
+    return fmax(MIN_EPSILON_OF_LIMBS<Real>, fmin(Real(EPSILON_PER_RESIDUAL) * left, Real(1)));
 }
 
 // A Newton step of a robot that is `searching`, with damping ε.

@@ -7,14 +7,6 @@
 #include "constraints/interior_by_paths.cuh"
 
 constexpr int STEPS_BY_PATHS = 16, DAMPED_BY_PATHS = 8;  // Newton's steps at a time; and damped ones
-// The least damping ε, of which ε/r is added to G's diagonal; and per unit of the residual. A smaller one is lost in
-// rounding.
-template <typename Real> constexpr Real MIN_EPSILON_BY_PATHS = sizeof(Real) == 8 ? 1e-6 : 1e-3;
-constexpr double EPSILON_PER_RESIDUAL_BY_PATHS = 0.1;
-// The damping of the second attempt, from the best iterate on, where steps may cycle: the first; and the factor from
-// step to step.
-constexpr double FIRST_EPSILON_BY_PATHS = 0.3;
-template <typename Real> constexpr Real EPSILON_FACTOR_BY_PATHS = sizeof(Real) == 8 ? 0.1 : 0.3;
 // The residual after a sweep above which double precision leaves the step to the general solver: where much slips at
 // once the law has several solutions, and the CPU's is wanted.
 constexpr double FAR_OFF = 1e-2;
@@ -48,7 +40,7 @@ template <typename Real, class Workspace>
 __device__ __noinline__ void step_by_paths(Workspace ws, RowsOf rows, Real eps, Group group) {
     ws.assume_memory();
     const auto system = rows.system<Real>(ws);
-    linearise_rows(system, fmin(fmax(MIN_EPSILON_BY_PATHS<Real>, eps), Real(1)), group);
+    linearise_rows(system, fmin(fmax(MIN_EPSILON<Real>, eps), Real(1)), group);
     solve_by_paths<Real>(ws, rows, Real(0), group);
 #pragma unroll 1
     for (int i = group.rank; i < system.contacts; i += LANES) {
@@ -68,7 +60,7 @@ __device__ __noinline__ void step_by_paths(Workspace ws, RowsOf rows, Real eps, 
 // the residual of the best iterate, which becomes the current one.
 template <typename Real, class Workspace>
 __device__ __forceinline__ Real solve_by_warp(const Workspace& ws, const RowsOf& rows, Real left, const Group& group) {
-    if (left <= CONTACT_TOLERANCE<Real>) return left;
+    if (left <= RESIDUAL_TOLERANCE<Real>) return left;
     const auto system = rows.system<Real>(ws);
     const int n = rows.all();
     Real least = UNKNOWN;
@@ -91,16 +83,16 @@ __device__ __forceinline__ Real solve_by_warp(const Workspace& ws, const RowsOf&
     // A step from wrong active sets may increase the residual; the next ones continue from there.
     const auto newton = [&](bool damped) {
         const auto enough = [&](int step) {
-            return least <= (step < 2 && !damped ? CONTACT_TOLERANCE<Real> : ACCEPTED_RESIDUAL<Real>);
+            return least <= (step < 2 && !damped ? RESIDUAL_TOLERANCE<Real> : ACCEPTED_RESIDUAL<Real>);
         };
-        Real eps = FIRST_EPSILON_BY_PATHS;
+        Real eps = FIRST_EPSILON;
 #pragma unroll 1
         for (int step = 0; step < (damped ? DAMPED_BY_PATHS : STEPS_BY_PATHS) && !enough(step) && left < Real(UNKNOWN);
              ++step) {
-            step_by_paths<Real>(ws, rows, damped ? eps : Real(EPSILON_PER_RESIDUAL_BY_PATHS) * left, group);
+            step_by_paths<Real>(ws, rows, damped ? eps : Real(EPSILON_PER_RESIDUAL) * left, group);
             left = residual_by_paths<Real>(ws, rows, group);
             judge();
-            eps *= EPSILON_FACTOR_BY_PATHS<Real>;
+            eps *= EPSILON_FACTOR<Real>;
         }
     };
     const bool held = system.contacts <= WHOLE_WARP && system.joints <= WHOLE_WARP;

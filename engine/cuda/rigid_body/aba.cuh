@@ -1,5 +1,5 @@
 // ABIA of one robot by one thread: forward dynamics by articulated-body inertias (Featherstone 1983), any tree, O(n).
-// As in engine/cpu/rigid_body/aba.py, with accelerations relative to those of velocities and gravity,
+// As in engine/kernels/aba.py, accelerations are relative to those of velocities and gravity:
 //
 //     a₀ = X a₀_parent + ad_V S q̇,   p = J a₀ − ad_Vᵀ J V
 //     U = I S,  D = SᵀU,  u = τ − Sᵀp
@@ -74,7 +74,7 @@ struct AllBodies {
     __device__ __forceinline__ bool reads_parent(int i) const { return parent(i) != i - 1; }
 };
 
-// (2a), (2b) and the body's term of (2c): V, a₀ and p of every body, including q̈ if ACCELERATED.
+// [Y] (2a), (2b) and the body's term of [Y] (2c): V, a₀ and p of every body, including q̈ if ACCELERATED.
 template <typename Real, bool ACCELERATED = false, class Memory, class Given, class Robot, class Bodies = AllBodies>
 __device__ __forceinline__ void bias(const Memory& at, const Given& given, const Robot& robot,
                                      const Bodies& bodies = {}) {

@@ -1,5 +1,4 @@
-// Forward dynamics of many robots in one launch: JSIIA, a thread a robot, any tree, mimic joints included, [Y] (6),
-// (7).
+// Forward dynamics of many robots in one launch: JSIIA, [Y] (6), (7), a thread a robot, any tree, mimic joints too.
 #include "rigid_body/ltdl.cuh"
 #include "rigid_body/thread_per_robot.cuh"
 

@@ -108,7 +108,7 @@ __device__ __forceinline__ void along_root(const Pose<Real>& root, Vector<Real> 
     along_axes(0, Force<Real>{mul_t(root.R, F.n + cross(x - root.p, F.f)), mul_t(root.R, F.f)}, put);
 }
 
-// (2a)–(2d) and M: take(k, τ) for velocity k, enter(k, l, value) for the entry of M in row k and column l ≤ k. The
+// [Y] (2a)–(2d) and M: take(k, τ) for velocity k, enter(k, l, value) for the entry of M in row k and column l ≤ k. The
 // poses in the world are stored in `ws` from slot `poses` on, with the twists. Bodies are expressed along the world's
 // axes, and summed about the first body's origin.
 template <typename Real, class Given, class Workspace, class Robot, class Take, class Enter>

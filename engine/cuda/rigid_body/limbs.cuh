@@ -52,8 +52,8 @@ __device__ __forceinline__ void put_load(const Memory& at, int slot, const Load<
     at(slot) = x.J.m, at.store(slot + 1, x.J.h), at.store(slot + 4, x.J.I), at.store(slot + 10, x.F);
 }
 
-// (2c), (2d) and M from the tips, like `forces` and `composite_bodies`: take(k, τ) for velocity k, enter(i, c, j, F)
-// for the entries of M. Limbs pass their loads to the trunk in `ws`, from slot `loads` on.
+// [Y] (2c), (2d) and M from the tips, like `forces` and `composite_bodies`: take(k, τ) for velocity k, enter(i, c, j,
+// F) for the entries of M. Limbs pass their loads to the trunk in `ws`, from slot `loads` on.
 template <typename Real, class Memory, class Workspace, class Robot, class Take, class Enter>
 __device__ __forceinline__ void limb_loads(const Memory& at, const Workspace& ws, int loads, const Robot& robot,
                                            const Group& group, const Take& take, const Enter& enter) {

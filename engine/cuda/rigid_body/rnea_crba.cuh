@@ -17,7 +17,7 @@ __device__ __forceinline__ void along_axes(int j, const Force<Real>& F, const Pu
     }
 }
 
-// (2c), (2d): wrenches from the tips, and τ = SᵀF, passed to given.acceleration(i, k, τ).
+// [Y] (2c), (2d): wrenches from the tips, and τ = SᵀF, passed to given.acceleration(i, k, τ).
 template <typename Real, class Memory, class Given, class Robot>
 __device__ __forceinline__ void forces(const Memory& at, const Given& given, const Robot& robot) {
     Force<Real> F = {};

@@ -125,7 +125,7 @@ FUNCTION Inertia<Real> full(const Body<Real>& J) {
 FUNCTION Force<Real> momentum(const Body<Real>& J, const Motion<Real>& V) {
     return {mul(J.I, V.o) + cross(J.h, V.v), J.m * V.v - cross(J.h, V.o)};
 }
-// J a − ad_Vᵀ J V, the wrench on a moving rigid body, of (2c).
+// J a − ad_Vᵀ J V, the wrench on a moving rigid body, of [Y] (2c).
 FUNCTION Force<Real> wrench(const Body<Real>& J, const Motion<Real>& V, const Motion<Real>& a) {
     const Force<Real> H = momentum(J, V), F = momentum(J, a);
     return {F.n + cross(V.o, H.n) + cross(V.v, H.f), F.f + cross(V.o, H.f)};

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import accumulate
+from types import ModuleType
 
 from engine import divergence, phases, step_settings
 from engine.kernels import joint_constraints
@@ -28,7 +29,7 @@ def text() -> str:
             *scope("phase", {_identifier(name): k for k, name in enumerate((*phases.NAMES, "count"))}),
             f"constexpr double DIVERGED = {divergence.DIVERGED:g};",
             *numbers({name: getattr(joint_constraints, name) for name in ("BLOCK_PIVOTS", "ACTIVE_SET_STEPS")}),
-            *map(_by_type, _TOLERANCES),
+            *(by_type(joint_constraints, name) for name in _TOLERANCES),
         ]
     )
 
@@ -54,9 +55,9 @@ def row(name: str, widths: Mapping[str, int]) -> list[str]:
     return scope(name, starts)
 
 
-def _by_type(name: str) -> str:
-    """Return the line of C++ for a tolerance of `joint_constraints` in double and in single precision."""
-    double, single = (getattr(joint_constraints, f"{name}{of}") for of in ("", "_SINGLE"))
+def by_type(module: ModuleType, name: str) -> str:
+    """Return the line of C++ for a module's tolerance in double and in single precision."""
+    double, single = (getattr(module, f"{name}{of}") for of in ("", "_SINGLE"))
     return f"template <typename Real> constexpr Real {name} = sizeof(Real) == 8 ? {double!r} : {single!r};"
 
 

@@ -147,7 +147,7 @@ __device__ __forceinline__ Motion<Real> joint_rate(const Robot& robot, const Tre
     return {o, body.kind == FREE ? mul(R, Vector<Real>{v(3), v(4), v(5)}) : none};
 }
 
-// (2a), (2b): a body's pose, twist and acceleration along the world's axes, from its parent's.
+// [Y] (2a), (2b): a body's pose, twist and acceleration along the world's axes, from its parent's.
 template <class Robot, typename Real = typename Robot::Real>
 __device__ __forceinline__ void follow_parent(const Robot& robot, int i) {
     const TreeBody body = robot.tables.bodies[i];
@@ -169,7 +169,7 @@ __device__ __forceinline__ void follow_parent(const Robot& robot, int i) {
     robot.put(POSE, i, T), robot.put(TWIST, i, V), robot.put(ACCELERATION, i, a);
 }
 
-// A body's inertia along the world's axes, and its term of (2c).
+// A body's inertia along the world's axes, and its term of [Y] (2c).
 template <class Robot, typename Real = typename Robot::Real>
 __device__ __forceinline__ void turn_inertia(const Robot& robot, int i) {
     const Matrix<Real> R = robot.template get<Matrix<Real>>(POSE, i);
@@ -179,7 +179,7 @@ __device__ __forceinline__ void turn_inertia(const Robot& robot, int i) {
     robot.put(INERTIA, i, J), robot.put(FORCE, i, F);
 }
 
-// The sum over its children, about a body's origin: the composite inertia, and (2c).
+// The sum over its children, about a body's origin: the composite inertia, and [Y] (2c).
 template <class Robot, typename Real = typename Robot::Real>
 __device__ __forceinline__ void add_children(const Robot& robot, int i) {
     const Children children = robot.tables.children[i];

@@ -38,18 +38,18 @@ from engine.kernels.spatial import add, dot, load3, load9, mul, scale, store3, s
 _FRICTION, _LOWER, _UPPER = range(3)
 _UP, _BETA, _DOWN, _ALPHA, _BELOW, _TO_LOWER, _ABOVE, _TO_UPPER = range(8)
 """The numbers of `JointPairs.active`, and of `JointPairs.x`."""
-_NO_LIMIT, _COMPLIANCE, _MAX_ESTIMATE = 1e9, 1e-4, 1e3
+NO_LIMIT, COMPLIANCE, MAX_ESTIMATE = 1e9, 1e-4, 1e3
 """The velocity from which a bound is no limit; and of `_impulse_estimate` the rows' compliance, in units of 1/r and g,
 and the largest estimate."""
 _MIN_CENTRING, _CENTRING, _MAX_CENTRING = 0.05, 0.3, 0.7
 """σ after a step of almost full length, after one of at least half the length, and after a shorter one."""
-_MAX_FRACTION, _SMOOTHING = 0.99, 1.0
+MAX_FRACTION, _SMOOTHING = 0.99, 1.0
 """The largest fraction of the way to the boundary in a step, and ε/ν of |w_t| smoothed to √(|w_t|² + ε²) − ε."""
 _MIN_CENTRING_HELD, _MAX_FRACTION_HELD, _SMOOTHING_HELD = 0.3, 0.9, 10.0
 """Where the slip is held: the least σ, the largest fraction, and ε/ν."""
-_SHORT, _SMALL, _RECENTRING = 0.3, 1e-2, 5.0
-"""And σ after a step shorter than `_SHORT`, at ν below `_SMALL`: with a larger ν the path is found again."""
-_BLOCKED_LENGTH, _BLOCKED_STEPS = 0.05, 4
+SHORT, _SMALL, _RECENTRING = 0.3, 1e-2, 5.0
+"""And σ after a step shorter than `SHORT`, at ν below `_SMALL`: with a larger ν the path is found again."""
+_BLOCKED_LENGTH, BLOCKED_STEPS = 0.05, 4
 """The step length below which a step is blocked, and the number of successive ones that ends the plan."""
 _IDLE = 60
 """The number of successive steps with the slip held that gain nothing and end the plan."""
@@ -72,18 +72,18 @@ def _impulse_estimate(contacts, joints, unit, inertia, topology, bodies, solver)
     """An estimate of the largest scaled impulse: that of sticking rows with a little compliance."""
     p = solver.problem
     for i in parallel_range(contacts):
-        k = p.r[i] / _COMPLIANCE
+        k = p.r[i] / COMPLIANCE
         store9(p.omega[i], (k, 0.0, 0.0, 0.0, k, 0.0, 0.0, 0.0, k))
         store3(p.s[i], scale(-k, load3(p.free[i])))
     for j in parallel_range(joints):
-        k = 1.0 / (p.g[j] * _COMPLIANCE)
+        k = 1.0 / (p.g[j] * COMPLIANCE)
         p.joint_omega[j], p.joint_s[j] = k, -k * p.joint_free[j]
     direction(contacts, joints, 0.0, 0.0, 0.0, inertia, topology, bodies, solver)
     largest = 1.0
     for i in parallel_range(contacts):
         x = scale(1.0 / (unit * np.sqrt(p.r[i])), load3(p.change[i]))
         largest = max(largest, max(abs(x[0]), np.sqrt(x[1] * x[1] + x[2] * x[2]) / p.mu[i]))
-    return min(thread_max(largest), _MAX_ESTIMATE)
+    return min(thread_max(largest), MAX_ESTIMATE)
 
 
 @inline
@@ -138,8 +138,8 @@ def begin_interior(nu, contacts, joints, inertia, topology, bodies, solver):
         active, law, x, e = p.joint_pairs.active[j], p.joint_pairs.law[j], p.joint_pairs.x[j], 1.0 / np.sqrt(p.g[j])
         f, low, high = p.law[j, 0], p.law[j, 1], p.law[j, 2]
         active[_FRICTION], law[_FRICTION] = (1.0 if f > 0.0 else 0.0), f / e / unit
-        active[_LOWER], law[_LOWER] = (1.0 if low > -_NO_LIMIT else 0.0), (low * e / unit if low > -_NO_LIMIT else 0.0)
-        active[_UPPER], law[_UPPER] = (1.0 if high < _NO_LIMIT else 0.0), (high * e / unit if high < _NO_LIMIT else 0.0)
+        active[_LOWER], law[_LOWER] = (1.0 if low > -NO_LIMIT else 0.0), (low * e / unit if low > -NO_LIMIT else 0.0)
+        active[_UPPER], law[_UPPER] = (1.0 if high < NO_LIMIT else 0.0), (high * e / unit if high < NO_LIMIT else 0.0)
         friction = law[_FRICTION] if f > 0.0 else 1.0
         x[_UP], x[_BETA], x[_DOWN], x[_ALPHA] = friction, active[_FRICTION], friction, active[_FRICTION]
         x[_BELOW], x[_TO_LOWER], x[_ABOVE], x[_TO_UPPER] = active[_LOWER], 1.0, active[_UPPER], 1.0
@@ -308,7 +308,7 @@ def _smooth(slip_held, complementarity):
 @inline
 def _centring(slip_held, length, complementarity):
     """σ after a step of `length`."""
-    if slip_held and length < _SHORT and complementarity < _SMALL:
+    if slip_held and length < SHORT and complementarity < _SMALL:
         return _RECENTRING
     sigma = _MIN_CENTRING if length > 0.9 else (_CENTRING if length > 0.5 else _MAX_CENTRING)
     return max(sigma, _MIN_CENTRING_HELD) if slip_held else sigma
@@ -334,11 +334,9 @@ def take_interior_step(slip_held, contacts, joints, p, numbers, counts):
     unit, complementarity = numbers[VELOCITY_UNIT], numbers[COMPLEMENTARITY]
     smooth, follows_slip = _smooth(slip_held, complementarity), 0.0 if slip_held else 1.0
     longest = _length_to_boundary(contacts, joints, unit, smooth, follows_slip, numbers[COMPLEMENTARITY_TARGET], p)
-    length = min(
-        1.0, min(_MAX_FRACTION_HELD if slip_held else _MAX_FRACTION, max(0.9, 1.0 - complementarity)) * longest
-    )
+    length = min(1.0, min(_MAX_FRACTION_HELD if slip_held else MAX_FRACTION, max(0.9, 1.0 - complementarity)) * longest)
     _advance_iterate(contacts, joints, length, unit, p)
     numbers[INTERIOR_STEP], numbers[STEP_FRACTION] = length, length
     counts[STALLED_STEPS] = counts[STALLED_STEPS] + 1 if length < _BLOCKED_LENGTH or slip_held else 0
-    if counts[STALLED_STEPS] == (_IDLE if slip_held else _BLOCKED_STEPS):
+    if counts[STALLED_STEPS] == (_IDLE if slip_held else BLOCKED_STEPS):
         counts[STEPS_LEFT] = 0

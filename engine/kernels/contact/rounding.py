@@ -8,6 +8,8 @@ from engine.scene.tolerances import (
     ACCEPTED_RESIDUAL_SINGLE,
     GAP_TOLERANCE,
     GAP_TOLERANCE_SINGLE,
+    MIN_EPSILON,
+    MIN_EPSILON_SINGLE,
     OVERLAP_TOLERANCE_SINGLE,
     RESIDUAL_TOLERANCE,
     RESIDUAL_TOLERANCE_SINGLE,
@@ -53,13 +55,13 @@ def overlap_target_residual(x):
 
 
 @inline
-def least_damping(x):
-    """The least ε, the weight of the proximal term: smaller ones lose digits."""
-    return 1e-3 if is_single(x) else 1e-6
+def min_epsilon(x):
+    """The least ε of Newton's steps."""
+    return MIN_EPSILON_SINGLE if is_single(x) else MIN_EPSILON
 
 
 @inline
-def stalled_damping(x):
+def stalled_epsilon(x):
     """The least ε where steps near the solution stall: sticking contacts push each other until one slips."""
     return 1e-5 if is_single(x) else 1e-10
 

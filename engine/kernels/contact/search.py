@@ -36,7 +36,7 @@ from engine.kernels.contact.problem import (
     merit,
     residual,
 )
-from engine.kernels.contact.rounding import extra_step_factor, least_damping, residual_tolerance, stalled_damping
+from engine.kernels.contact.rounding import extra_step_factor, min_epsilon, residual_tolerance, stalled_epsilon
 from engine.kernels.contact.workspace import INTERIOR_COUNT, NEWTON_COUNT
 from engine.kernels.spatial import add, dot, load3, scale, store3
 
@@ -270,7 +270,7 @@ def _begin_plan(k, contacts, joints, inertia, topology, bodies, solver):
     counts[PLAN], counts[METHOD], counts[STEPS_LEFT], counts[FINAL_STEPS] = k, plan.method, plan.max_steps, 0
     counts[STALLED_STEPS], numbers[R_SCALE], numbers[EPSILON_PER_MERIT] = 0, plan.r_scale, plan.eps_per_merit
     numbers[BEST_MERIT], numbers[BEST_RESIDUAL_OF_PLAN], numbers[STEP_FRACTION] = merit_now, residual_now, 0.0
-    numbers[EPSILON] = max(least_damping(merit_now), plan.eps_per_merit * min(1.0, merit_now))
+    numbers[EPSILON] = max(min_epsilon(merit_now), plan.eps_per_merit * min(1.0, merit_now))
     if residual_now < numbers[BEST_RESIDUAL] and k != DETACH:
         numbers[BEST_RESIDUAL] = residual_now
         _store_best(contacts, joints, p)
@@ -329,13 +329,13 @@ def _take_newton_step(contacts, joints, eps, p, numbers, counts):
     else:
         _advance_impulses(contacts, joints, length, p)
         if best_merit < _SMALL_MERIT and 0.9 * best_merit < merit_after and merit_after < 1.1 * best_merit:
-            eps = max(stalled_damping(unit), 0.1 * eps)
+            eps = max(stalled_epsilon(unit), 0.1 * eps)
         elif merit_after < best_merit:
-            eps = max(least_damping(unit), min(numbers[EPSILON_PER_MERIT] * merit_after, 0.3 * eps))
+            eps = max(min_epsilon(unit), min(numbers[EPSILON_PER_MERIT] * merit_after, 0.3 * eps))
         else:
             eps = min(1.0, max(2.0 * eps, 1e-6))
         if whole_steps:
-            eps = max(least_damping(unit), min(1e-2, merit_after))
+            eps = max(min_epsilon(unit), min(1e-2, merit_after))
         numbers[EPSILON], numbers[BEST_MERIT] = eps, min(best_merit, merit_after)
 
 

@@ -224,7 +224,7 @@ def _wall(event: str, args: tuple[Any, ...]) -> None:
     if event == "open" and not isinstance(args[0], int):
         file = Path(os.fsdecode(args[0]))
         if file.exists() and not file.is_file():
-            raise Refused(f"{file}, which is no regular file")
+            raise Refused(f"{file}, which is not a regular file")
 
 
 def _expanded(path: Path, package_dirs: list[str], trusted: bool, source: Source, arguments: dict[str, str]) -> bytes:
