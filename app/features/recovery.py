@@ -21,6 +21,7 @@ from app.recording.autosave import saved_runs, words
 from app.recording.run_files import is_passing
 from app.simulation.messages import Loaded
 
+TWO_WAYS = "The session is as last saved; the last run goes up to the end, without camera and second robot."
 MAX_PROGRAMS = 8  # programs running at once that note their open robots
 
 
@@ -100,7 +101,7 @@ class Recovery(QObject):
             run = box.addButton(f"Open last &run: {words(folder)}", QMessageBox.ButtonRole.AcceptRole)
             run.clicked.connect(lambda: window.open(folder))
             if session:
-                reported.append("The session is as last saved; the last run goes up to the end, without camera and second robot.")
+                reported.append(TWO_WAYS)
             else:
                 box.setDefaultButton(run)
             if len(saved) > 1:
