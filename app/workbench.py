@@ -216,7 +216,7 @@ class Workbench:
                 robot.initial = robot.start.copy()
             robot.time, robot.placed = 0.0, robot.initial.copy()
             robot.aim(robot.initial)
-            self.forces.clear()
+            self.forces.clear(but_ending=True)
             self._worker.reset(robot.initial)
 
     def set_speed(self, speed: float) -> None:

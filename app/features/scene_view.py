@@ -138,6 +138,9 @@ class SceneView(QObject):
     def show(self) -> None:
         """Update the panel."""
         there = self._bench.robot.model is not None
+        if self.panel.composing != self.composing:
+            self.panel.composing = self.composing
+            self.panel.show_units()
         if self.composing:
             self._plays = self._bench.robot.playing
         offer(self.adding, (there, NO_ROBOT))
@@ -152,7 +155,7 @@ class SceneView(QObject):
         count, root = len(self.obstacles), self._bench.surroundings.root_of_part
         rows = [row for row in self.panel.rows if row < len(self.objects)]
         bodies = [root(row - count) for row in rows if row >= count]
-        self._overlays.choose_objects([row for row in rows if row < count], bodies if len(rows) > 1 else [])
+        self._overlays.choose_objects([row for row in rows if row < count], bodies)
 
     def _show_objects(self) -> None:
         bench, replay = self._bench, self._bench.replay

@@ -19,17 +19,19 @@ from app.panels.robot_tree import joint_of_link
 from app.plotting.quantities import center_of_mass, own_energy, typical_work
 from app.simulation.messages import Snapshot
 
+ROUNDED = 0.005  # of an effort limit, which is shown in whole percents
 FIXED = "fixed to the world: no moving mass"
 ROBOTS_COM = "the centre of mass of the robot's moving links, in the world"
 ABOUT = "about the centre of mass, along the link's axes"
 
 
 class Row(NamedTuple):
-    """A line: label, numbers as text, and an explanatory tooltip."""
+    """A line: label, numbers as text, an explanatory tooltip, and whether it is coloured as a warning."""
 
     label: str
     text: str
     tip: str = ""
+    warns: bool = False
 
 
 class Section(NamedTuple):
@@ -143,7 +145,8 @@ def robot_facts(model: engine.Model, frame: Snapshot) -> tuple[Section, ...]:
     shares = np.abs(frame.effort[: own.nv]) / np.where(own.effort_limit > 0, own.effort_limit, np.inf)
     if np.any(shares > 0):  # NaN where no efforts were sampled
         most = int(np.nanargmax(shares))
-        now.append(Row("highest load", f"{own.coordinate_names[most]}: {shares[most]:.0%} of its effort limit"))
+        words = f"{own.coordinate_names[most]}: {shares[most]:.0%} of its effort limit"
+        now.append(Row("highest load", words, "at the limit the drive gives no more", shares[most] >= 1 - ROUNDED))
     if frame.contacts is not None:
         force = frame.contacts.force[frame.contacts.link < len(own.link_names)]
         total, count = float(np.linalg.norm(force.sum(0))), len(force)

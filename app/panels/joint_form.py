@@ -14,6 +14,7 @@ from app.acting.coordinates import Coordinate
 from app.acting.drives import MODES, PERIOD, WAVES, Drive
 from app.desktop import theme
 from app.desktop.layouts import horizontal, vertical
+from app.desktop.numbers import plain
 from app.panels.number_box import PlainBox
 
 LIMIT = 1e6
@@ -159,7 +160,7 @@ class JointForm(QWidget):
         (least, most), unit = self._row.reach(self.mode.currentData()), self._unit
         if not math.isfinite(most):
             return f"In {unit}, without limits"
-        return f"In {unit}, from {least * self._scale:.4g} to {most * self._scale:.4g}"
+        return f"In {unit}, from {plain(least * self._scale)} to {plain(most * self._scale)}"
 
     @property
     def _unit(self) -> str:
@@ -202,4 +203,4 @@ class JointForm(QWidget):
 
 
 def _of(value: float, limit: float, unit: str, digits: int = 1) -> str:
-    return f"{round(value, digits) + 0.0:.{digits}f}{f' of {limit:.4g}' if math.isfinite(limit) else ''} {unit}"
+    return f"{round(value, digits) + 0.0:.{digits}f}{f' of {plain(limit)}' if math.isfinite(limit) else ''} {unit}"

@@ -12,6 +12,7 @@ from PyQt6.QtCore import QAbstractTableModel, QModelIndex, Qt, pyqtSignal
 from app.acting.coordinates import Coordinate
 from app.acting.drives import Drive
 from app.desktop import theme
+from app.desktop.numbers import plain
 
 NAME, SLIDER, VALUE, DRIVE, VELOCITY, EFFORT = range(6)
 ELLIPSIS = "…"
@@ -149,7 +150,7 @@ class JointTable(QAbstractTableModel):
             value, limit, unit = self.effort[row.effort_v], row.effort, row.effort_unit
         if role == Role.ToolTipRole:
             what = "effort" if column == EFFORT else "velocity"
-            most = f"at most {limit:.4g} either way" if math.isfinite(limit) else "without limit"
+            most = f"at most {plain(limit)} either way" if math.isfinite(limit) else "without limit"
             return f"{row.name}: {what}, {unit}, {most}"
         return f"{round(value, digits) + 0.0:.{digits}f} {unit}" if math.isfinite(value) else "–"
 

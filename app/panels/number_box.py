@@ -103,7 +103,7 @@ def _short(box: QDoubleSpinBox, value: float, digits: int) -> str:
 def is_for_window(box: Any, event: QEvent) -> bool:
     """Whether a key pressed in a box is the window's shortcut: undo, or one that no number begins with.
 
-    Once another text than that of its value has been typed, such keys may be part of a unit, and undo what was typed.
+    Once the box is clicked, or another text than that of its value typed, such keys may be part of a unit, or undo it.
     Once Return has entered a number, all keys are the window's but those that begin another or change this one.
     """
     if not isinstance(event, QKeyEvent) or event.type() != QEvent.Type.ShortcutOverride:
@@ -111,11 +111,15 @@ def is_for_window(box: Any, event: QEvent) -> bool:
     control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
     if box.entered and box.lineEdit().hasSelectedText() and event.key() not in EDITS:
         return event.key() not in CLIPBOARD if control else not event.text() or event.text() not in BEGINNINGS
-    return event.key() in (UNDOES if control else NO_NUMBERS) and not box.typed
+    return not box.typed and (event.key() in UNDOES if control else event.key() in NO_NUMBERS and not box.edited)
 
 
 class _Line(QLineEdit):
     """Selects the whole number on a double click; by default only the digits on one side of the point."""
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        cast(_Terms, self.parent()).edited = True
+        super().mousePressEvent(event)
 
     def mouseDoubleClickEvent(self, _: QMouseEvent) -> None:
         cast(QAbstractSpinBox, self.parent()).selectAll()
@@ -139,6 +143,7 @@ class _Typing(QObject):
         self._before = self._box.value() if self._before is None else self._before
 
     def _refuse(self) -> None:
+        self._box.entered, self._box.edited = False, True
         self._said = _say(self._box, REFUSED)
 
     def _end(self) -> None:
@@ -152,6 +157,8 @@ class _Typing(QObject):
 
     def eventFilter(self, box: Any, event: QEvent) -> bool:
         key = event.key() if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress else None
+        if event.type() == QEvent.Type.FocusIn or key in (*ENTERS, Qt.Key.Key_Escape):
+            self._box.edited = False
         if event.type() == QEvent.Type.FocusIn or key in ENTERS:
             self._box.entered = key is not None
             self._box.took_return = key is not None and self._before is not None
@@ -172,6 +179,8 @@ class _Terms:
 
     entered = False
     """Whether Return has entered the number, and none has been typed since."""
+    edited = False
+    """Whether it was clicked, or letters were refused, since it got the focus or Return or Escape was pressed."""
     took_return = False
     """Whether Return was pressed last, and entered a number that was typed."""
     corrected = ""

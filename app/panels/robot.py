@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from PyQt6.QtCore import QItemSelectionModel, QModelIndex, QPoint, QRect, QSize, QSortFilterProxyModel, Qt, pyqtSignal
 from PyQt6.QtGui import (
+    QBrush,
     QGuiApplication,
     QHideEvent,
     QKeyEvent,
@@ -220,7 +221,10 @@ class Inspector(QTreeWidget):
             section = self.topLevelItem(place)
             section.setForeground(0, theme.color("accent"))
             for number in range(section.childCount()):
-                section.child(number).setForeground(0, theme.color("faint"))
+                line = section.child(number)
+                line.setForeground(0, theme.color("faint"))
+                if line.foreground(1).style() != Qt.BrushStyle.NoBrush:
+                    line.setForeground(1, theme.color("warning"))
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -246,6 +250,7 @@ class Inspector(QTreeWidget):
         for line, row in zip(self._lines(), (row for section in sections for row in section.rows), strict=True):
             if line.text(1) != (text := breakable(row.text)):
                 line.setText(1, text)
+                line.setForeground(1, theme.color("warning") if row.warns else QBrush())
                 line.setToolTip(1, f"{row.text}\n{row.tip}" if row.tip else row.text)
         self._wrap()
 

@@ -303,10 +303,14 @@ class Findings:
 
 @dataclass(frozen=True)
 class Stopped:
-    """The run stopped by itself: the state is no longer finite, or the program failed."""
+    """The run stopped by itself: the state is no longer finite, or the program failed, with its traceback as `detail`.
 
-    message: str
+    `damped`: the implicit integrator would be stable.
+    """
+
+    problem: str
     detail: str = ""
+    damped: bool = False
 
 
 @dataclass(frozen=True)

@@ -383,7 +383,8 @@ class Document:
             return None
         if abs(value := values[0]) < UNLIMITED:
             return value
-        if abs(value) != float(f"1e{round(math.log10(abs(value)))}"):  # a power of ten is meant as no limit
+        meant = value == math.copysign(float(f"1e{round(math.log10(abs(value)))}"), none)
+        if not meant:  # as a power of ten is, of the sign that suits
             plain = NO_LIMIT if none > 0 else f"-{NO_LIMIT}"
             used = f'no {attribute} limit is used; write {attribute}="{plain}" if that is meant, else a smaller one'
             self.warning(element, f"{attribute} {value:g} is read as no limit, as from {UNLIMITED:g} on", used)

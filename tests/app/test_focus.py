@@ -7,7 +7,7 @@ from PyQt6.QtWidgets import QAbstractSpinBox, QApplication, QComboBox, QLineEdit
 from windows import case, type_in, wait
 
 import engine
-from app.features.attaching import DriveView, PlotsView
+from app.features.attaching import DriveView, PlotsView, SceneView
 from app.window import Window
 
 pytestmark = pytest.mark.usefixtures("runtime")
@@ -119,6 +119,26 @@ def test_shortcut_keys_are_part_of_a_unit_once_a_number_is_typed(qtbot, arm):
     qtbot.keyClick(box, Qt.Key.Key_Return)
     qtbot.keyClick(box, Qt.Key.Key_End)
     wait(qtbot, lambda: not bench.replay.active)
+    qtbot.keyClick(box, Qt.Key.Key_Space)
+    wait(qtbot, lambda: bench.robot.playing)
+
+
+@pytest.mark.parametrize("by_mouse", [True, False])
+def test_no_letter_of_words_typed_into_a_number_field_is_a_shortcut(qtbot, arm, by_mouse):
+    """The blank of "half a metre" played, and the rest went to the next field, of which a digit would have changed."""
+    bench, box = arm.workbench, arm.features[SceneView].panel.surface.friction
+    arm.docks.show_in_front("Scene")
+    if by_mouse:
+        qtbot.mouseDClick(box.lineEdit(), Qt.MouseButton.LeftButton)
+    else:
+        box.setFocus()
+    wait(qtbot, box.hasFocus)
+    before = box.value()
+    for letter in "half a metre" + "six right" * by_mouse:
+        qtbot.keyClick(box, letter)
+        assert box.hasFocus(), letter
+        assert (box.value(), bench.robot.playing, bench.robot.time) == (before, False, 0), letter
+    qtbot.keyClick(box, Qt.Key.Key_Return)
     qtbot.keyClick(box, Qt.Key.Key_Space)
     wait(qtbot, lambda: bench.robot.playing)
 

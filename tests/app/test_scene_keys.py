@@ -10,6 +10,7 @@ from test_scene_view import CTRL, entry, scene, settled
 from windows import type_in, wait
 
 import engine
+from app.features.edits_in_turn import WAITS
 from app.features.object_places import beside
 from app.features.shortcuts_sheet import shortcuts
 from app.features.undo_view import UndoView
@@ -127,6 +128,16 @@ def test_a_copy_takes_the_first_free_place_beside_its_object(qtbot, scene, name)
     width, first = 2 * scene.objects[0].extent[1], scene.objects[0].pose[:3, 3]
     places = [each.pose[:3, 3] - first for each in scene.objects]
     np.testing.assert_allclose(places, [[0, 1.5 * width * step, 0] for step in range(4)], atol=1e-9)
+
+
+@pytest.mark.parametrize(("key", "names"), [(Qt.Key.Key_D, ["cube", "cube 2"]), (Qt.Key.Key_Z, [])])
+def test_keys_while_the_first_object_is_added_say_that_they_wait_for_it(qtbot, window, scene, key, names):
+    entry(scene, "Free body: cube")
+    qtbot.keyClick(window, key, CTRL)
+    assert window.workbench.opening.loading
+    assert window.statusBar().currentMessage() == WAITS
+    wait(qtbot, lambda: not window.workbench.opening.loading and not scene.turns.waiting)
+    assert [each.name for each in scene.objects] == names
 
 
 def test_what_is_asked_for_while_a_body_is_added_is_done_in_turn(qtbot, window, scene):
