@@ -359,7 +359,8 @@ class Overlays(QObject):
         glyphs = _merged(glyphs, {name: Copies(*each) for name, each in pushes.shapes(arrows, self._size).items()})
         line = self.measured(poses) + center
         if len(line):
-            glyphs = _merged(glyphs, distance.shapes(line, self._size))
+            color = distance.ON_DARK if self.backdrop is DARK else distance.ON_LIGHT
+            glyphs = _merged(glyphs, distance.shapes(line, self._size, color))
         x, y = map(float, here[0, :2, 3])
         above = [Label(robot, (x, y, float(here[:, 2, 3].max()) + NAMED * self._size), chosen=True)] if robot else []
         labels = (*above, *_length(line), *self._labels(here, link), *map(_reported, arrows))
