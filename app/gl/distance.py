@@ -15,9 +15,9 @@ from app.gl.world import World
 Floats = NDArray[np.float64]
 
 Color = tuple[float, float, float, float]
-ON_DARK, ON_LIGHT = (1.0, 0.84, 0.25, 1.0), (0.55, 0.0, 0.45, 1.0)
+ON_DARK, ON_LIGHT = (1.0, 0.84, 0.25, 1.0), (0.80, 0.0, 0.60, 1.0)
 """The colours of the line over a dark and a light backdrop."""
-THIN, BALL = 0.007, 0.018
+THIN, BALL = 0.0065, 0.016
 """The radii of the line and of its ends, in robot sizes."""
 
 
