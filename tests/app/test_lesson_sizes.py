@@ -90,7 +90,7 @@ def test_words_in_pictures_suit_the_text_and_the_controls_stay_in_sight_in_a_win
         for each in (panel.picture, panel.clock):
             if each.isVisible():
                 seen += 1
-                assert 0.74 * text <= TYPE * each.scale <= title, step.title
+                assert 0.69 * text <= TYPE * each.scale <= title, step.title
         answers = (
             panel.question.choices.buttons() if step.question and step.question.choices else [panel.question.answer]
         )
