@@ -369,7 +369,8 @@ class Overlays(QObject):
         glyphs = _merged(glyphs, {name: Copies(*each) for name, each in pushes.shapes(arrows, self._size).items()})
         line = self.measured(poses) + center
         if len(line):
-            glyphs = _merged(glyphs, distance.shapes(line, self._size))
+            color = distance.ON_DARK if self.backdrop is DARK else distance.ON_LIGHT
+            glyphs = _merged(glyphs, distance.shapes(line, self._size, color))
         support, weighed = self._supported(poses, center, contacts)
         glyphs = _merged(glyphs, support)
         x, y = map(float, here[0, :2, 3])

@@ -434,6 +434,21 @@ def test_a_recording_of_another_robot_is_refused_in_a_sentence(qtbot, recorded, 
     wait(qtbot, lambda: view.panel.refusal.text().startswith("saved.npz contains no run"))
 
 
+def test_another_robot_ends_a_recorded_ghost_without_a_word(qtbot, recorded):
+    """The dock and the status bar of the other robot said that the recording was of another one."""
+    window, path = recorded
+    view, bench, said = window.features[GhostView], window.workbench, []
+    view.open(str(path))
+    wait(qtbot, view.panel.on.isChecked)
+    window.statusBar().messageChanged.connect(said.append)
+    window.open(pendulum := engine.find_robot("pendulum"))
+    wait(qtbot, lambda: bench.path == str(pendulum) and not bench.opening.loading and not view.path)
+    assert not view.panel.on.isChecked()
+    assert not view.panel.reading.isVisible()
+    assert view.panel.refusal.text() == ""
+    assert not any("another robot" in each for each in said)
+
+
 def test_a_recording_of_a_fixed_base_is_refused_beside_a_floating_one_until_that_is_undone(qtbot, recorded):
     window, path = recorded
     view, bench = window.features[GhostView], window.workbench
