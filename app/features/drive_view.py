@@ -22,7 +22,9 @@ from app.panels.joint_form import JointForm
 from app.simulation.messages import Loaded, Settings, Snapshot
 
 REFRESH = 0.1  # s between two updates of changing values
-EVERY_TIP = "Edit the drives and gains of all joints of one kind at once, in the form of the first (Ctrl+A in the table)"
+EVERY_TIP = (
+    "Edit the drives and gains of all joints of one kind at once, in the form of the first (Ctrl+A in the table)"
+)
 WEIGHT_TIP = "Every drive adds the effort that balances gravity at its joint"
 
 

@@ -34,7 +34,7 @@ from app.simulation.second_robot import SavedSecondRobot, SecondRobotRequest, is
 from app.simulation.starting import first_pose
 
 REFRESH = 0.1  # s between two updates of the numbers while it plays
-UNRECORDED = "The second robot is not recorded: it stays at its last live state"
+UNRECORDED = "The second robot was not there in this frame: it stays at its last live state"
 UNBEGUN = "A recording has no second robot: press Branch here (Ctrl+B), and both are simulated from this frame"
 WAITS = "Play waits for the second robot, which is being prepared"
 UNTOUCHED = "{} is simulated for comparison only: to pull or pose it, open it first, or add it to the scene (O)"
@@ -247,7 +247,8 @@ class SecondRobotView(QObject):
         if frame is not None and self.model is not None:
             undrawn = self._viewport.overlays.second_robot is None
             recorded = UNBEGUN if undrawn else UNRECORDED
-            hidden = CROWDED if frame.batch is not None else recorded if frame.recorded else ""
+            unknown = frame.recorded and not self._has_state(frame)
+            hidden = CROWDED if frame.batch is not None else recorded if unknown else ""
         self.panel.show_note(hidden or self._note)
 
     @property
@@ -286,10 +287,13 @@ class SecondRobotView(QObject):
 
     # Showing.
 
+    def _has_state(self, frame: Snapshot) -> bool:
+        return frame.second_robot is not None and frame.second_robot.model is self.model
+
     def _show(self, frame: Snapshot) -> None:
         state = frame.second_robot
         self._show_note()
-        if frame.recorded:
+        if frame.recorded and not self._has_state(frame):
             return
         if frame.batch is not None and self._poses is not None:
             self._window.statusBar().showMessage(CROWDED, MESSAGE)
@@ -298,7 +302,7 @@ class SecondRobotView(QObject):
         if state is None or self._scene is None or state.model is not self.model or frame.batch is not None:
             self._draw(None)
             return
-        if self._requested is not None and self._requested.state is not None:
+        if self._requested is not None and self._requested.state is not None and not frame.recorded:
             self._requested = replace(self._requested, state=None)  # the initial state has been applied
         self._draw(state.link_poses)
         if self._fit_due:

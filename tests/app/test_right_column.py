@@ -214,7 +214,7 @@ def test_below_the_joints_the_robot_is_described_and_then_the_link_that_is_click
     window.run.play.trigger()
     wait(qtbot, lambda: not bench.robot.playing)
     weight = -float(model.mass.sum() * model.gravity[2])
-    wait(qtbot, lambda: abs(float(facts(window)["contact"].split(", ")[1].split()[0]) / weight - 1) < 0.3)
+    wait(qtbot, lambda: abs(float(facts(window)["contact"].split(", net ")[1].split()[0]) / weight - 1) < 0.3)
     assert float(facts(window)["potential energy"].split()[0]) == pytest.approx(potential, rel=0.01)
     qtbot.keyClick(window, Qt.Key.Key_Left)
     wait(qtbot, lambda: bench.replay.active and "highest load" in facts(window))
