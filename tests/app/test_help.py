@@ -34,10 +34,10 @@ def test_the_sheet_lists_every_action_that_has_keys(qtbot, window):
     for action in window.findChildren(QAction):
         for key in action.shortcuts():
             assert key.toString(QKeySequence.SequenceFormat.NativeText) in keys
-    assert {("Play", "Space"), ("Plots", "P"), ("Keyboard shortcuts", "F1")} <= listed
+    assert {("Play", "Space"), ("Panels › Plots", "P"), ("Keyboard shortcuts", "F1")} <= listed
     assert ("Open second robot › File", "Ctrl+Alt+O") in listed
     qtbot.keyClicks(sheet.dialog.findChild(QLineEdit), "plot any")
-    assert rows(tree) == {("Plots", "P")}
+    assert rows(tree) == {("Panels › Plots", "P")}
     search = sheet.dialog.findChild(QLineEdit)
     search.clear()
     qtbot.keyClicks(search, "no such thing")
