@@ -11,9 +11,9 @@ from app.gl.glyphs import PRISMATIC_COLOR, REVOLUTE_COLOR, WHOLE, X, join_copies
 
 Floats = NDArray[np.floating]
 
-EDGE, PLUMB, CENTER, PRESSED = 0.004, 0.002, 0.014, 0.012
-"""The radii of the edges, of the line from the centre of mass to its projection, of this, and of a centre of pressure,
-in robot sizes."""
+EDGE, PLUMB, CENTER, PRESSED, HIGH = 0.004, 0.003, 0.02, 0.011, 0.05
+"""The radii of the edges, of the line from the centre of mass to its projection, of this, and of the peg through a
+centre of pressure, whose length is `HIGH`, in robot sizes."""
 
 
 def shapes(
@@ -34,11 +34,12 @@ def shapes(
         start, step, length = start[long], step[long], length[long]
         rods = along(start + step / 2, step / length[:, None], length, np.full(len(length), radius * size))
         made["rod"].append((rods, _same(color, len(rods))))
-    for places, radius, color in ((below[None], CENTER, middle), (pressed, PRESSED, REVOLUTE_COLOR)):
-        poses = np.zeros((len(places), 4, 4))
-        poses[:, [0, 1, 2], [0, 1, 2]] = radius * size
-        poses[:, :3, 3], poses[:, 3, 3] = places, 1.0
-        made["ball"].append((poses, _same(color, len(poses))))
+    upright, every = np.tile([0.0, 0.0, 1.0], (len(pressed), 1)), np.full(len(pressed), size)
+    pegs = along(pressed, upright, HIGH * every, PRESSED * every)
+    made["rod"].append((pegs, _same(REVOLUTE_COLOR, len(pegs))))
+    ball = np.diag([CENTER * size] * 3 + [1.0])
+    ball[:3, 3] = below
+    made["ball"].append((ball[None], _same(middle, 1)))
     return join_copies(made)
 
 

@@ -98,7 +98,7 @@ def test_the_overlay_says_whether_a_standing_robot_tips(qtbot, opened):
     feet = {bench.robot.model.link_names[k] for k in bench.shown.contacts.link}
     assert len(feet) == 4
     assert len(drawn(window, "rod", PRISMATIC_COLOR)) == 4, "the edges"
-    assert len(drawn(window, "ball", REVOLUTE_COLOR)) == 4, "a centre of pressure for each foot"
+    assert len(drawn(window, "rod", REVOLUTE_COLOR)) == 4, "a centre of pressure for each foot"
     (below,) = drawn(window, "ball", WHOLE)
     assert abs(below[2]) < 0.01
     (label,) = window.viewport.view().extras.labels
