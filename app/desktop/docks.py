@@ -57,7 +57,7 @@ class Dock:
 
 
 class Docks(QObject):
-    """Adds docks to a window, and the entries that show them to its View menu."""
+    """Adds docks to a window, and the entries that show them to a menu of it."""
 
     def __init__(self, window: QMainWindow, menu: TopMenu):
         super().__init__(window)

@@ -339,12 +339,12 @@ class SceneView(QObject):
         before, self._before = self._before, None
         if before is None or alone(before.state.model) is not self._robot:  # another robot was opened meanwhile
             self.panel.choose(-1)
-            said = self._what_stays(event)
+            notes = self._what_stays(event)
             if (left := self._bench.opening.left) is not None:
                 count = self._bench.surroundings.report_left(left)
-                said.insert(0, (LEFT_ONE if count == 1 else LEFT_MANY).format(robot=left.robot, count=count))
-            if said:
-                self._window.statusBar().showMessage("; ".join(said), MESSAGE)
+                notes.insert(0, (LEFT_ONE if count == 1 else LEFT_MANY).format(robot=left.robot, count=count))
+            if notes:
+                self._window.statusBar().showMessage("; ".join(notes), MESSAGE)
             self.show()
             return
         bench = self._bench

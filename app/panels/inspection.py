@@ -19,6 +19,7 @@ from app.panels.robot_tree import joint_of_link
 from app.plotting.quantities import center_of_mass, own_energy, typical_work
 from app.simulation.contacts import Contacts
 from app.simulation.messages import Snapshot
+from app.simulation.support import support_of
 
 ROUNDED = 0.005  # of an effort limit, which is shown in whole percents
 FIXED = "fixed to the world: no moving mass"
@@ -27,6 +28,11 @@ SUM_TIP = "The magnitudes of the contact forces added up, as of both fingers in 
 FREE_TIP = "The root link moves freely"
 FIXED_TIP = "The root link does not move, whatever the robot stands on; Simulation › Floating base frees it"
 ROBOTS_COM = "the centre of mass of the robot's moving links, in the world"
+OF_SUPPORT = (
+    "the distance of the centre of mass, seen along gravity, from the edge of the contacts' support polygon;\n"
+    "negative outside, where a robot at rest tips; View › Overlays › Support polygon draws it"
+)
+OF_PRESSURE = "the centre of pressure of the contacts that carry the robot by this link, in the world"
 ABOUT = "about the centre of mass, along the link's axes"
 
 
@@ -156,6 +162,9 @@ def robot_facts(model: engine.Model, frame: Snapshot) -> tuple[Section, ...]:
         now.append(Row("highest load", words, "at the limit the drive gives no more", shares[most] >= 1 - ROUNDED))
     if frame.contacts is not None:
         now += _contact_rows(frame.contacts, len(own.link_names), of_force)
+        center = center_of_mass(model, frame.link_poses)
+        if mass > 0 and (support := support_of(own, frame.contacts, center, frame.model.gravity)) is not None:
+            now.append(Row("support margin, mm", _fixed(1000 * support.margin), OF_SUPPORT))
     if frame.batch is not None and frame.batch.diverged[frame.robot]:
         now.insert(0, Row("diverged", "as last drawn", "its state is no longer finite; the one before is shown"))
     of = "" if frame.batch is None else f" of robot {frame.robot}"
@@ -202,7 +211,12 @@ def live_facts(model: engine.Model, link: int, frame: Snapshot) -> tuple[Section
         force = frame.contacts.on(link)
         text = _fixed(force.sum(0)) if len(force) else "none"
         tip = f"on the link, along the world's axes; {_count(len(force), 'contact point')}"
-        sections.append(Section("Contact", (Row("force, N", text, tip),)))
+        rows_of = [Row("force, N", text, tip)]
+        center = center_of_mass(model, frame.link_poses)
+        support = support_of(alone(model), frame.contacts, center, frame.model.gravity)
+        if support is not None and link in support.links:
+            rows_of.append(_place("CoP", support.pressed[support.links == link][0], OF_PRESSURE))
+        sections.append(Section("Contact", tuple(rows_of)))
     return tuple(sections)
 
 

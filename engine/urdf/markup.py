@@ -19,7 +19,7 @@ from engine.text import in_one_line, shorten
 from engine.urdf import non_xml, numerals
 from engine.urdf.mesh_paths import PathName
 from engine.urdf.source import Source, TagOffsets
-from engine.urdf.xacro.sandboxed_expansion import XacroError, expand
+from engine.urdf.xacro.sandbox import XacroError, expand
 
 Element = Any
 """An lxml element; lxml has no types."""

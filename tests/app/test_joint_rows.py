@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from PyQt6.QtCore import Qt
 from test_worker import opened, until
 
 import engine
@@ -157,10 +158,16 @@ def test_drives_give_way_to_names_and_sliders(qtbot):
         ]
         return [not panel.isColumnHidden(column) for column in (DRIVE, VELOCITY, EFFORT)]
 
+    def heading() -> str:
+        return panel.table.headerData(SLIDER, Qt.Orientation.Horizontal)
+
     assert columns(380) == [False, False, False]
+    assert heading() == "position (+ drive, velocity, effort)"
     assert columns(460) == [True, False, False]
     assert columns(560) == [True, False, False]
+    assert heading() == "position (+ velocity, effort)"
     assert columns(660) == [True, True, True]
+    assert heading() == "position"
     for k in (0, 1):
         panel.setRowHidden(k, True)
     panel.show_units()

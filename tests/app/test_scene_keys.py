@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
-from test_scene_view import CTRL, entry, scene, settled
+from test_scene_view import CTRL, entry, scene, seen_at, settled
 from windows import type_in, wait
 
 import engine
@@ -231,3 +231,15 @@ def test_keys_act_on_what_is_selected_in_the_picture(qtbot, window, scene):
     assert not scene.obstacles
     assert panel.row == -1
     assert not scene.duplicating.isEnabled()
+
+
+def test_a_body_that_a_right_click_selects_is_highlighted(qtbot, window, scene):
+    entry(scene, "Free body: cube")
+    settled(qtbot, scene)
+    scene.choose(-1)
+    window.selection.choose(-1)
+    at = seen_at(window, window.workbench.surroundings.part_pose(0)[:3, 3])
+    qtbot.mousePress(window.viewport, Qt.MouseButton.RightButton, pos=at)
+    look = window.viewport.view().extras.appearance
+    assert window.workbench.surroundings.root_of_part(0) in {look.chosen, *look.others}
+    qtbot.mouseRelease(window.viewport, Qt.MouseButton.RightButton, pos=at)

@@ -321,18 +321,6 @@ def test_a_file_that_is_no_robot_is_told_of_in_one_sentence(qtbot, arm, tmp_path
     wait(qtbot, lambda: arm.statusBar().currentMessage() == reported)
 
 
-def test_a_body_that_a_right_click_selects_is_highlighted(qtbot, window, scene):
-    entry(scene, "Free body: cube")
-    settled(qtbot, scene)
-    scene.choose(-1)
-    window.selection.choose(-1)
-    at = seen_at(window, window.workbench.surroundings.part_pose(0)[:3, 3])
-    qtbot.mousePress(window.viewport, RIGHT, pos=at)
-    look = window.viewport.view().extras.appearance
-    assert window.workbench.surroundings.root_of_part(0) in {look.chosen, *look.others}
-    qtbot.mouseRelease(window.viewport, RIGHT, pos=at)
-
-
 def test_a_right_click_where_no_menu_is_offered_does_nothing(qtbot, window, scene):
     """The window, to which such a click is passed on, was taken for a watched widget."""
     for widget in (scene.panel.note, scene.panel.surface, window.statusBar(), window.features[TimeView].bar, window):
