@@ -222,6 +222,26 @@ def test_a_sampled_run_does_not_tell_setpoints(swing):
     np.testing.assert_allclose(value[f"{name} acceleration"][1:], rate, rtol=1e-9)
 
 
+def test_the_run_of_a_sample_has_the_efforts_of_its_controller_and_gains(tmp_path):
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed; studies' results are Parquet")
+    (tmp_path / "control.py").write_text("def control(t, q, v):\n    return 1.0 - q\n")
+    text = 'robot = "double_pendulum"\ncontroller = "control.py"\nhold = true\nseconds = 0.1\nsamples = 1\n'
+    vary = '[[vary]]\nwhat = "velocity"\nof = "shoulder"\nuniform = [1.0, 3.0]\n'
+    (tmp_path / "own.toml").write_text(text + vary + '[[keep]]\nquantity = "shoulder position"\n')
+    engine.Study.read(tmp_path / "own.toml").save_run(0, tmp_path / "run.npz")
+    model = engine.load(engine.find_robot("double_pendulum"))
+    recording = engine.recording_of(engine.read_run(tmp_path / "run.npz"), model)
+    (run,) = recording.runs
+    first, last = (recording.frame(run, index) for index in (run.first, run.last))
+    settings, at = last.setup.settings, last.checkpoint
+    assert settings.kp.min() > 0
+    _, value = values_of(model, recording, ["shoulder torque", "shoulder position setpoint"])
+    effort = at.tau + settings.kp * (first.checkpoint.q - at.q) - settings.kd * at.v
+    assert value["shoulder torque"][-1] == pytest.approx(effort[0, 0], rel=1e-9)
+    assert np.abs(at.tau).min() > 0
+    assert value["shoulder position setpoint"][-1] == first.checkpoint.q[0, 0]
+
+
 def test_frames_that_go_meanwhile_are_left_out(monkeypatch):
     model, _, recording = recorded("double_pendulum", lambda model: for_new(model, Settings(automatic=True)), 20)
 
