@@ -89,7 +89,7 @@ class Window(QMainWindow):
         self._fill_menus()
         self.view_controls = ViewControls(self)
         self._make_toolbar()
-        self.docks = Docks(self, self.menus.view)
+        self.docks = Docks(self, self.menus.panels)
         self.docks.add(Dock("Joints", self.joint_column, RIGHT, least=NARROW_WIDTH))
         self.features: dict[Callable[[Window], object], object] = {}
         for kind in FEATURES:
@@ -159,7 +159,8 @@ class Window(QMainWindow):
         self.docks["Diagnostics"].hide()  # beside the docks on the right it takes more room than some screens have
         first = self.saveState()
         tip = "All panels and their sizes as at the first start"
-        self.menus.view.put(make_action(self, "Reset layout", lambda: self._reset_layout(first), tip=tip))
+        layout = make_action(self, "Reset layout", lambda: self._reset_layout(first), tip=tip)
+        self.menus.view.put(self.menus.panels, layout)
         self.docks.restore(setting(self.settings, "layout", QByteArray()), setting(self.settings, "dock_heights", ""))
         self.setWindowState(self.windowState() & ~Qt.WindowState.WindowFullScreen)
         self.docks["Diagnostics"].hide()

@@ -74,7 +74,8 @@ class Workbench:
         self.probe = Probe()
         """Samples the plotted quantities."""
         drives, controlling, forces, ghost = Drives(), Controlling(), AppliedForces(), Ghost()
-        second, self._recorder = SecondRobot(), Recorder((drives, forces, controlling))
+        second = SecondRobot()
+        self._recorder = Recorder((second, drives, forces, controlling))
         self._worker = worker = Worker(
             attachments=(second, drives, controlling, forces, self.probe, self._recorder, ghost)
         )
@@ -192,6 +193,8 @@ class Workbench:
             self.robot.playing, self.robot.time = False, frame.time
             self.robot.placed = every[self.replay.robot if self.replay.robot < len(every) else 0].astype(float)
             self._worker.branch(self._recorder, run, frame)
+            if (beside := self.inputs.second_robot) is not None:
+                self.second_robot.go_back(beside)
             missing = self.inputs.go_back()
             self.replay.leave()
             return missing
@@ -216,7 +219,7 @@ class Workbench:
                 robot.initial = robot.start.copy()
             robot.time, robot.placed = 0.0, robot.initial.copy()
             robot.aim(robot.initial)
-            self.forces.clear()
+            self.forces.clear(but_ending=True)
             self._worker.reset(robot.initial)
 
     def set_speed(self, speed: float) -> None:
@@ -308,7 +311,8 @@ class Workbench:
         if not seen:
             return None
         if self.replay.active:
-            frame = self.replay.take()
+            if (frame := self.replay.take()) is not None:
+                frame.second_robot = self.inputs.second_robot
         elif (frame := self._frames.take() if self._frames else None) is not None:
             self.robot.show(frame)
         self.shown = frame or self.shown

@@ -75,9 +75,9 @@ from engine.scene import (
     stairs_among,
     stands,
 )
+from engine.scene.contact_tolerances import RESIDUAL_TOLERANCE as CONTACT_TOLERANCE
 from engine.scene.mesh_parts import MeshPart
 from engine.scene.mesh_reader import mesh_being_read, read_mesh
-from engine.scene.tolerances import RESIDUAL_TOLERANCE as CONTACT_TOLERANCE
 from engine.selection.capabilities import ALGORITHM_NAMES, algorithms
 from engine.selection.choice import why_no_gpu
 from engine.selection.steppers import ALGORITHMS as SIMULATION_ALGORITHMS

@@ -18,6 +18,9 @@ _KINDS = {
 }
 """Element types that NumPy would convert: by dropping imaginary parts, to days, to zeros."""
 
+MAX_EFFORT = 1e12
+"""The largest effort of a controller, N m or N, beyond every robot's; with more the state soon is no longer finite."""
+
 
 def reals(value: ArrayLike, dtype: DTypeLike = float) -> NDArray[Any]:
     """Return `value` as an aligned, C-contiguous array of a number type; integers and booleans are numbers too.
@@ -39,7 +42,7 @@ def reals(value: ArrayLike, dtype: DTypeLike = float) -> NDArray[Any]:
 def efforts(tau: Any, nv: int) -> NDArray[np.float64]:
     """Return what a user's function `control` has returned as an array (nv,).
 
-    Raises ValueError in one sentence unless it is as many finite numbers.
+    Raises ValueError in one sentence unless it is as many finite numbers up to `MAX_EFFORT`.
     """
     expected = f"expected {nv} numbers, an effort per velocity"
     try:
@@ -51,6 +54,9 @@ def efforts(tau: Any, nv: int) -> NDArray[np.float64]:
     if not np.all(np.isfinite(found)):
         at = int(np.flatnonzero(~np.isfinite(found))[0])
         raise ValueError(f"control returned {found[at]} at [{at}]; every effort must be finite")
+    if np.any(large := np.abs(found) > MAX_EFFORT):
+        at = int(np.argmax(large))
+        raise ValueError(f"control returned {found[at]:g} at [{at}]; expected an effort up to {MAX_EFFORT:g} N m or N")
     return np.ascontiguousarray(found)
 
 

@@ -35,11 +35,24 @@ RECOMPUTE_AFTER = 0.03  # s of wall time, after which the point's mobility is co
 
 @dataclass(frozen=True, eq=False)
 class SetWrench:
-    """A wrench (6,) = (n, f) about a link's origin, N m and N, in the axes of the link or of the world."""
+    """A wrench (6,) = (n, f) about a link's origin, N m and N, in the axes of the link or of the world.
+
+    It acts from the simulated time `begin` until `end`, s.
+    """
 
     link: int
     wrench: np.ndarray
     world: bool
+    begin: float = 0.0
+    end: float = math.inf
+
+    @property
+    def ends(self) -> bool:
+        return self.end < math.inf
+
+    def acts_at(self, time: float, dt: float = 0.0) -> bool:
+        """Whether it acts in a step of `dt` s from `time` on, s; it begins and ends with the nearest steps."""
+        return not self.ends or self.begin <= time + dt / 2 < self.end
 
 
 @dataclass
@@ -116,22 +129,34 @@ class AppliedForces(Attachment):
         return self.set
 
     def most_steps(self, running: Running) -> int | None:
-        if self.spring is None and not any(each.world for each in self.set.values()):
+        if self.spring is None and not self.set:
             return None
-        dt = running.simulation.dt
+        dt, (now, *_) = running.simulation.dt, running.state()
+        ends = (time for each in self.set.values() if each.ends for time in (each.begin, each.end))
+        left = [steps for time in ends if (steps := round((time - now) / dt)) > 0]
+        if self.spring is None and not any(each.world for each in self._acting_in(running)):
+            return min(left, default=None)
         wanted = math.ceil(HOLD_RATIO * self._cost / self._step) if self._step else 1
-        return max(1, min(max(wanted, round(MIN_HOLD / dt)), round(MAX_HOLD / dt)))
+        return max(1, min(max(wanted, round(MIN_HOLD / dt)), round(MAX_HOLD / dt), *left))
+
+    def _acting_in(self, running: Running) -> list[SetWrench]:
+        """Return the set wrenches that act in the next step."""
+        (now, *_), dt = running.state(), running.simulation.dt
+        return [each for each in self.set.values() if each.acts_at(now, dt)]
 
     def before_steps(self, running: Running, count: int) -> bool:
-        if running.wrench is None or not (self._acting or self.spring or self.set):
+        if running.wrench is None:  # whose code is being compiled; what acts for a short time has to wait for it
+            return not any(each.ends for each in self._acting_in(running))
+        if not (self._acting or self.spring or self.set):
             return True
         began = time.perf_counter()
         model, wrench = running.simulation.model, np.zeros_like(running.wrench)
         self.force = None
-        if any(each.world for each in self.set.values()):
+        wrenches = self._acting_in(running)
+        if any(each.world for each in wrenches):
             poses = engine.link_poses(model, running.present()[0])
-        for link, each in self.set.items():
-            halves = each.wrench.reshape(2, 3)
+        for each in wrenches:
+            link, halves = each.link, each.wrench.reshape(2, 3)
             if each.world:  # Rᵀ of both
                 wrench[:, link] += (halves @ poses[:, link, :3, :3]).reshape(-1, 6)
             else:
@@ -186,9 +211,9 @@ class ForceControls:
         self.grabbed = False
         self._worker.change(lambda _: self._forces.release())
 
-    def set(self, link: int, wrench: np.ndarray, world: bool) -> None:
-        """Set a wrench (6,) = (n, f), N m and N, on a link about its origin, in the link's or the world's axes."""
-        self.set_all({**self.wrenches, link: SetWrench(link, np.array(wrench, float), world)})
+    def set(self, link: int, wrench: np.ndarray, world: bool, begin: float = 0.0, end: float = math.inf) -> None:
+        """Set a wrench on a link, as in `SetWrench`."""
+        self.set_all({**self.wrenches, link: SetWrench(link, np.array(wrench, float), world, begin, end)})
 
     def set_all(self, wrenches: Mapping[int, SetWrench]) -> None:
         """Set these wrenches, by link, and remove all others."""
@@ -199,7 +224,7 @@ class ForceControls:
 
         (self._worker.push if applied else self._worker.change)(take)
 
-    def clear(self) -> None:
-        """Release the grabbed link, and remove all wrenches."""
+    def clear(self, but_ending: bool = False) -> None:
+        """Release the grabbed link, and remove all wrenches; `but_ending`: except those that act for a limited time."""
         self.release()
-        self.set_all({})
+        self.set_all({link: each for link, each in self.wrenches.items() if but_ending and each.ends})

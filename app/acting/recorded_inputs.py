@@ -9,7 +9,7 @@ from app.acting.drives import Drive
 from app.acting.forces import ForceControls, SetWrench
 from app.acting.loaded_robot import JointDrives, LoadedRobot
 from app.recording.replay import Replay
-from app.simulation.messages import Snapshot
+from app.simulation.messages import SecondRobotState, Snapshot
 from app.simulation.recorder import Recorder
 from app.simulation.running import settings_in
 
@@ -39,7 +39,7 @@ class RecordedInputs:
         run, frame = self._replay.run, self._replay.frame
         if run is None or frame is None:
             return self._robot.drives.known, self._forces.wrenches, self._controller.path
-        return self._recorder.inputs_of(run, frame.index) or NOTHING
+        return self._recorder.inputs_of(run, frame.index)[1:] or NOTHING
 
     def drives(self, shown: Snapshot | None) -> JointDrives:
         """Return the drives that act in the frame `shown`."""
@@ -48,6 +48,13 @@ class RecordedInputs:
             return robot.drives_now
         settings = settings_in(frame.setup, robot.settings)
         return JointDrives(robot.coordinates, settings, self._known()[0], shown, shown.q)
+
+    @property
+    def second_robot(self) -> SecondRobotState | None:
+        """The second robot's state in the recorded frame that is shown; None where it is unknown."""
+        run, frame = self._replay.run, self._replay.frame
+        inputs = () if run is None or frame is None else self._recorder.inputs_of(run, frame.index)
+        return inputs[0] if inputs else None
 
     @property
     def wrenches(self) -> Mapping[int, SetWrench]:

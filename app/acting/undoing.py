@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -24,8 +24,9 @@ class State:
     """The undoable state: the model, its settings, the drives by coordinate name, q (nq,), and the wrenches by link.
 
     `parts` are those of a composed model, empty for a robot alone. `posed` is whether q was set by the user, rather
-    than reached by the simulation; `floating` whether the file's root link was set free of the world. `wrenches` is
-    None in an action that does not set any, so that undoing it brings back none that a reset has removed.
+    than reached by the simulation; `floating` whether the file's root link was set free of the world. In an action,
+    `wrenches` are those of the links whose wrench it changed, None where there is none: undoing it brings back no
+    other, which a reset has removed.
     """
 
     model: engine.Model
@@ -35,7 +36,7 @@ class State:
     parts: tuple[engine.Part, ...]
     posed: bool = False
     floating: bool = False
-    wrenches: Mapping[int, SetWrench] | None = None
+    wrenches: Mapping[int, SetWrench | None] = field(default_factory=dict)
 
     @property
     def models(self) -> list[object]:
@@ -109,8 +110,10 @@ class Actions:
     def report(self, action: Action) -> None:
         """Report an action, unless it changed nothing."""
         before, after = action.before, action.after
-        if before.wrenches == after.wrenches:
-            action = replace(action, before=replace(before, wrenches=None), after=replace(after, wrenches=None))
+        both = before.wrenches, after.wrenches
+        changed = [link for link in {**both[0], **both[1]} if both[0].get(link) is not both[1].get(link)]
+        one, other = ({link: each.get(link) for link in changed} for each in both)
+        action = replace(action, before=replace(before, wrenches=one), after=replace(after, wrenches=other))
         if action.changes and not self.silent:
             self.done(action)
 

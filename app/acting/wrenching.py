@@ -9,15 +9,15 @@ from app.acting.undoing import Actions, undoable
 
 
 class Wrenching:
-    """Sets and removes the wrenches of `ForceControls`; a reset, which removes all, is no action."""
+    """Sets and removes the wrenches of `ForceControls`; a reset, which removes lasting ones, is no action."""
 
     def __init__(self, forces: ForceControls, actions: Actions):
         self._forces, self.actions = forces, actions
 
     @undoable(lambda robot, link, *_: f"Force on {robot.model.link_names[link]}", steady=True)
-    def set(self, link: int, wrench: np.ndarray, world: bool) -> None:
+    def set(self, link: int, wrench: np.ndarray, world: bool, begin: float, end: float) -> None:
         """Set a wrench (6,) on a link, as `ForceControls.set`."""
-        self._forces.set(link, wrench, world)
+        self._forces.set(link, wrench, world, begin, end)
 
     @undoable(lambda robot, link: f"Remove the force on {robot.model.link_names[link]}")
     def unset(self, link: int) -> None:

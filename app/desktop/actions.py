@@ -42,6 +42,7 @@ def make_action(
     action.setShortcuts([QKeySequence(key) for key in keys])
     if icon:
         action.setIcon(theme.icon(icon))
+    action.setIconVisibleInMenu(not checkable)  # whose check box it would replace
     if tip:
         shown = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
         action.setToolTip(f"{tip} ({shown})" if shown else tip)
@@ -87,6 +88,7 @@ def dock_action(dock: QDockWidget, icon: str, key: Qt.Key | str, tip: str) -> QA
     dock.hide()
     action = dock.toggleViewAction()
     action.setIcon(theme.icon(icon))
+    action.setIconVisibleInMenu(False)
     action.setShortcut(QKeySequence(key))
     action.setToolTip(tip)
     return action

@@ -57,7 +57,7 @@ class Dock:
 
 
 class Docks(QObject):
-    """Adds docks to a window, and the entries that show them to its View menu."""
+    """Adds docks to a window, and the entries that show them to a menu of it."""
 
     def __init__(self, window: QMainWindow, menu: TopMenu):
         super().__init__(window)
@@ -299,9 +299,11 @@ class Docks(QObject):
                 self._docks[title].hide()
         elif not on and self._folded is not None:
             back, self._folded = self._folded, None
+            # In the order in which they were in front, so that one shown meanwhile stays there.
+            shown = [each for each in self._in_front if each in back or not self._docks[each].isHidden()]
             for title in back:
                 self._docks[title].show()
-            for title in [each for each in self._in_front if each in back][-1:] or back[:1]:
+            for title in back[:1] + shown:
                 self._docks[title].raise_()
 
     def _share_corner(self) -> None:

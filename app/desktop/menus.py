@@ -46,8 +46,8 @@ class Menus:
         )
         for menu in (self.file, self.edit, self.simulation, self.view, self.help):
             window.menuBar().addMenu(menu)
-        self.overlays = TopMenu("&Overlays", window)
-        """Toggles for everything drawn on a robot besides its shape."""
+        self.overlays, self.panels = TopMenu("&Overlays", window), TopMenu("&Panels", window)
+        """Toggles for everything drawn on a robot besides its shape, and for the docks."""
         self.context = ContextMenus(window)
 
 

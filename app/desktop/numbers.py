@@ -32,6 +32,11 @@ def si_text(value: float, unit: str, digits: int = 3) -> str:
     return span(value, value, unit, digits).partition(" … ")[2]
 
 
+def plain(value: float) -> str:
+    """Format a number with four digits, and with all before the point where there are more, up to seven: 57296."""
+    return f"{value:.0f}" if 1e4 <= abs(value) < 1e7 else f"{value:.4g}"
+
+
 def span(low: float, high: float, unit: str, digits: int = 3) -> str:
     """Format a range of two numbers with a common unit, prefixed for the greater magnitude."""
     greater = float(f"{max(abs(low), abs(high)):.{digits}g}")

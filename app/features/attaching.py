@@ -56,6 +56,7 @@ from app.features.status import Status
 from app.features.study_view import StudyView
 from app.features.time_view import TimeView
 from app.features.timing_view import TimingView
+from app.features.typed_pose import TypedPose
 from app.features.undo_view import UndoView
 from app.features.waiting import Waiting
 from app.features.window_type import Window
@@ -79,6 +80,7 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     LinkHiding,
     Dragging,
     HandPosing,
+    TypedPose,
     PoseMenu,
     Copying,
     DriveView,

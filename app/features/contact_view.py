@@ -14,7 +14,7 @@ from app.features.window_type import Window
 from app.simulation.messages import Snapshot
 
 TIP = (
-    "Contact points and forces: green sticks, orange slips.\n"
+    "Contact points and forces: green sticks, violet slips.\n"
     "Arrows are in proportion up to the robot's weight, 0.6 of its height, and a larger force stays below its height"
 )
 READ = 2.0  # s that a residual remains displayed

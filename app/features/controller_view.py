@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from PyQt6.QtCore import QObject, Qt, QTimer
+from PyQt6.QtCore import QEvent, QObject, Qt, QTimer
 from PyQt6.QtWidgets import QLabel
 
 from app.desktop import theme
@@ -46,6 +46,7 @@ class ControllerView(QObject):
         window.menus.simulation.put(self.action, self.end_action, apart=True)
         window.files.dropped[".py"] = self._refuse
         self.label = QLabel(textFormat=Qt.TextFormat.PlainText)
+        self.label.installEventFilter(self)
         window.bar.add_note(self.label)
         self._read, self._held, self._reported = NO_FILE, False, ""
         self._slow: tuple[float, float] | None = None  # see `Snapshot.control`, if it slows the simulation down
@@ -55,6 +56,12 @@ class ControllerView(QObject):
         window.framed.connect(self._time)
         window.loaded.connect(self._show)
         window.refreshed.connect(self._show)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Show why the controller failed where its label is clicked."""
+        if event.type() == QEvent.Type.MouseButtonRelease and self._bench.controller.problem:
+            self._window.docks.show_in_front("Diagnostics")
+        return super().eventFilter(watched, event)
 
     def _ask(self) -> None:
         folder = setting(self._window.settings, RECENT, "")

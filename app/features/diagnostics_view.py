@@ -13,8 +13,6 @@ from app.features.window_type import Window
 from app.panels.diagnostics import WHOLE, DiagnosticsPanel
 from app.simulation.messages import ControllerChanged, Event, Refused, Stopped
 
-IMPLICIT = "implicit"  # the integrator, if a simulation that diverged advises it
-
 
 class DiagnosticsView:
     """Fills the panel of a dock from a workbench.
@@ -43,8 +41,8 @@ class DiagnosticsView:
         match event:
             case Refused():
                 self.show_file(raised=True)
-            case Stopped(message, detail):
-                self.show_stop(message, detail)
+            case Stopped():
+                self._show_stop(event)
 
     def show_file(self, raised: bool) -> None:
         """Show the problems of the file read last; show its dock only if `raised`."""
@@ -90,21 +88,22 @@ class DiagnosticsView:
             self._list()
         return changed
 
-    def show_stop(self, message: str, detail: str) -> None:
-        """Show why a run stopped by itself; `detail` is the traceback of an internal error."""
-        problem, _, advice = message.partition("; ")  # to those who write scripts
-        settings = self._bench.robot.settings
-        fix = f"press Reset, then select a time step below {1e3 * settings.dt:g} ms"
-        fix += f", or the {IMPLICIT} integrator, which is stable for any damping and gains" * (IMPLICIT in advice)
-        if detail:
-            print(detail, file=sys.stderr)
-            problem, fix = message, "this is a bug in Catena: please report it with the terminal's output"
-        self._show_one("The run stopped", "simulation", problem, fix, problem)
+    def _show_stop(self, stop: Stopped) -> None:
+        """Show why a run stopped by itself."""
+        element, driver = "simulation", self._bench.controller
+        fix = f"press Reset, then select a time step below {1e3 * self._bench.robot.settings.dt:g} ms"
+        fix += ", or the implicit integrator, which is stable for any damping and gains" * stop.damped
+        if driver.drives:
+            element = "controller"
+            fix = f"check the efforts of {Path(driver.path).name}, which drives the joints; or {fix}"
+        if stop.detail:
+            print(stop.detail, file=sys.stderr)
+            element, fix = "simulation", "this is a bug in Catena: please report it with the terminal's output"
+        self._show_one("The run stopped", element, stop.problem, fix, stop.problem)
 
-    def show_script_stop(self, script: str, message: str, sentence: str) -> None:
-        """Show why a script's simulation diverged, by a message with advice; the status bar has `sentence`."""
-        problem, _, advice = message.partition("; ")
-        self._show_one(f"The run of {script} stopped", script, problem, f"in the script, {advice}", sentence)
+    def show_script_stop(self, script: str, stop: engine.Diverged, sentence: str) -> None:
+        """Show why a script's simulation diverged; the status bar has `sentence`."""
+        self._show_one(f"The run of {script} stopped", script, stop.problem, f"in the script, {stop.fix}", sentence)
 
     def _show_one(
         self, title: str, element: str, problem: str, fix: str, sentence: str, path: str = "", line: int | None = None

@@ -6,7 +6,10 @@ from collections.abc import Callable
 
 from PyQt6.QtCore import QTimer
 
+from app.desktop.actions import MESSAGE
 from app.features.window_type import Window
+
+WAITS = "The objects are still being changed; what you asked for follows"
 
 
 class EditsInTurn:
@@ -14,7 +17,7 @@ class EditsInTurn:
 
     def __init__(self, window: Window, composing: Callable[[], bool]):
         """`composing` returns whether a load under way changes only the parts around the robot."""
-        self._bench, self._composing = window.workbench, composing
+        self._window, self._bench, self._composing = window, window.workbench, composing
         self.waiting: list[Callable[[], None]] = []
         """The edits that wait."""
         window.refreshed.connect(self._refresh)
@@ -22,6 +25,8 @@ class EditsInTurn:
     def add(self, edit: Callable[[], None]) -> None:
         """Make an edit, now or after those before it."""
         self.waiting.append(edit)
+        if self._bench.opening.loading:
+            self._window.statusBar().showMessage(WAITS, MESSAGE)
         self._make()
 
     def _make(self) -> None:

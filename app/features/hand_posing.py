@@ -12,7 +12,6 @@ from PyQt6.QtCore import QEvent, QObject, QPointF, Qt
 from PyQt6.QtGui import QKeyEvent, QMouseEvent
 
 import engine
-from app.desktop.actions import MESSAGE, NO_ROBOT, make_action, offer
 from app.desktop.angles import ANGLES
 from app.features.dragging import SpringLayer, is_pull
 from app.features.state_transfer import restore_state
@@ -21,10 +20,6 @@ from app.picture.handles import ARROW, AXES, Drag, HandleLayer
 from app.picture.steering import CLICK
 from app.simulation.messages import Snapshot
 
-HELP = (
-    "While the simulation is paused, drag a link with the right button, or with Ctrl and the left one, and its joints "
-    "follow; or click it, and drag an arrow or a ring"
-)
 SHOWN = 5e-4, np.radians(0.05)
 """m and rad: smaller errors of a pose are not shown."""
 
@@ -54,18 +49,12 @@ class HandPosing(QObject):
         self.handles, self.line = HandleLayer(self._viewport), SpringLayer(self._viewport)
         self._viewport.setMouseTracking(True)
         self._viewport.installEventFilter(self)
-        self.action = make_action(window, "P&ose a link…", self._show_help, tip=HELP)
-        window.menus.simulation.put(self.action)
         window.selection.changed.connect(lambda _: self._show())
         window.framed.connect(self._follow)
         window.refreshed.connect(self._refresh)
         self._viewport.drawn.connect(lambda _: self._show())
 
-    def _show_help(self) -> None:
-        self._window.statusBar().showMessage(HELP, MESSAGE)
-
     def _refresh(self) -> None:
-        offer(self.action, (self._bench.robot.model is not None, NO_ROBOT))
         if self.hold is not None and (self._bench.robot.playing or self._bench.posing.grasp is None):
             self._release()
         self._show()

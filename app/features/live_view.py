@@ -100,12 +100,12 @@ class LiveView(QObject):
             return
         if follows and not replay.follows:
             replay.show(run.last, run)
-        why = reader.divergence.partition("; ")[0]
+        why = reader.divergence.problem if reader.divergence is not None else ""
         said = f"{reader.script}: {why}"
         if reader.ended:
             said = f"{reader.script} has ended{f': {why}' if why else ''}; its run stays on the timeline"
             self._end(said)
-        if why and not diverged:
+        if reader.divergence is not None and diverged is None:
             self._window.feature(DiagnosticsView).show_script_stop(reader.script, reader.divergence, said)
 
     def _end(self, message: str) -> None:

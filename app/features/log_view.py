@@ -68,8 +68,8 @@ class LogView:
                 self.add(f"opened {path}", "\n".join(map(str, model.diagnostics)))
             case Refused(path, diagnostics):
                 self.add(f"refused {path}", "\n".join(map(str, diagnostics)))
-            case Stopped(message, detail):
-                self.add(message, detail)
+            case Stopped(problem, detail):
+                self.add(problem, detail)
 
     @property
     def text(self) -> str:

@@ -18,6 +18,12 @@ ENTRIES = (
     ("frames", "Link &frames", "The frame of each link: x red, y green, z blue"),
     ("axes", "Joint &axes", "The axis of each joint: yellow revolute, cyan prismatic"),
     ("masses", "Centres of &mass", "The centre of mass of each body, orange, and of the whole robot, pink"),
+    (
+        "support",
+        "&Support polygon",
+        "The hull of the contacts that carry the robot, seen along gravity; each link's centre of pressure, yellow;\n"
+        "and the centre of mass projected onto it, with its distance from the edge: red outside, where it tips",
+    ),
     ("inertias", "&Inertia ellipsoids", "For each body the uniform ellipsoid of the same mass and moments of inertia"),
     ("trails", "&Trails", "The path of the selected link, or of the ends of all limbs"),
 )
@@ -58,6 +64,7 @@ class OverlayView:
         self._settings.setValue(KEY, [kind for kind, action in self.actions.items() if action.isChecked()])
 
     def _trace(self, frame: Snapshot) -> None:
+        self._overlays.gravity = frame.model.gravity
         if frame.robot != self._robot:
             self._robot = frame.robot
             self._overlays.forget_trails()

@@ -77,7 +77,7 @@ class PictureExports:
         def work(_: threading.Event) -> str:
             with studio.open(), engine.replacing(path) as file:
                 save_picture(file, studio.draw(view, transparent), transparent)
-            return f"{size[0]} × {size[1]} pixels written to {Path(path).name}"
+            return f"{size[0]} × {size[1]} pixels written to {_written(path, '.png', 'a PNG image')}"
 
         self._exports.begin(work, f"rendering {Path(path).name} …", studio.close)
 
@@ -114,7 +114,7 @@ class PictureExports:
                     count = encode(file, _pictures(studio, views, stop), order.rate, report_progress)
             except _Stopped:
                 return f"stopped: {name} was not written"
-            return f"{count} frames written to {name}"
+            return f"{count} frames written to {_written(path, '.mp4', 'an MP4 video')}"
 
         self._exports.begin(work, f"rendering {name} …", studio.close, stoppable=True)
         self._feeder.start(FEED)
@@ -159,6 +159,12 @@ class PictureExports:
     def _ask_path(self, suffix: str, kinds: str) -> str:
         name = file_name(self._bench.robot.model.name, f".{suffix}")
         return ask_path(self._window, "Export", name, kinds, suffix)
+
+
+def _written(path: str, ending: str, kind: str) -> str:
+    """Return a file's name; where it does not end as its kind does, by which programs open it, say so."""
+    name = Path(path).name
+    return name if name.lower().endswith(ending) else f"{name}, which is {kind}: other programs expect {ending}"
 
 
 def _pictures(studio: Studio, views: queue.Queue[View | None], stop: threading.Event) -> Iterator[NDArray[np.uint8]]:

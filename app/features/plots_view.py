@@ -18,6 +18,7 @@ from app.desktop.docks import BOTTOM, Dock
 from app.desktop.settings import setting
 from app.features.compared_curves import ComparedCurves
 from app.features.ghost_view import GhostView
+from app.features.plot_table import PlotTable
 from app.features.window_type import Window
 from app.panels.phase_plot import Pair
 from app.panels.plots import PlotsPanel
@@ -56,7 +57,7 @@ class PlotsView:
         self._curves: dict[Quantity, Series] = {}  # computed from that run
         self._newest: engine.Run | None = None  # the run being sampled
         self._taken: tuple[engine.Run | None, int] = None, 0  # a script's run, and the last frame evaluated
-        self._compared = ComparedCurves(window, self.panel)
+        self._compared, self._table = ComparedCurves(window, self.panel), PlotTable(window, self.panel)
         self._recorded, self._timer = RecordedCurves(self._bench.replay.recording), QTimer(window)
         self._timer.timeout.connect(self._poll)
         window.closing.connect(self._recorded.close)

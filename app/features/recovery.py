@@ -14,12 +14,14 @@ from PyQt6.QtWidgets import QMessageBox
 from app.desktop.crash import LOCK, CrashedRun, Reports, numbered_name
 from app.features.autosaved_runs import AutosavedRuns
 from app.features.log_view import LogView
+from app.features.sessions import Sessions
 from app.features.window_type import Window
 from app.reasons import reason
 from app.recording.autosave import saved_runs, words
 from app.recording.run_files import is_passing
 from app.simulation.messages import Loaded
 
+TWO_WAYS = "The session is as last saved; the last run goes up to the end, without camera and second robot."
 MAX_PROGRAMS = 8  # programs running at once that note their open robots
 
 
@@ -41,7 +43,7 @@ class Recovery(QObject):
         window.closing.connect(reports.end)
         self._session: dict[str, Any] = {"begun": self._begun}
         self._remember()
-        window.refreshed.connect(self._note_runs)
+        window.refreshed.connect(self._note_files)
         if left is not None:
             self._offer(left)
 
@@ -52,11 +54,12 @@ class Recovery(QObject):
             self._session |= {"robot": event.path, "xacro_args": bench.opening.xacro_args(event.path)}
         self._remember()
 
-    def _note_runs(self) -> None:
-        """Note where this window's runs are kept, which need not be the last ones after a crash."""
-        folder = None if self._runs is None else self._runs.autosave.folder
-        if folder is not None and self._session.get("runs") != str(folder):
-            self._session["runs"] = str(folder)
+    def _note_files(self) -> None:
+        """Note the open session, and where this window's runs are kept, which need not be the last after a crash."""
+        folder, path = None if self._runs is None else self._runs.autosave.folder, self._window.feature(Sessions).path
+        files = {"session": str(Path(path).absolute()) if path else ""} | ({"runs": str(folder)} if folder else {})
+        if not files.items() <= self._session.items():
+            self._session |= files
             self._remember()
 
     def _remember(self) -> None:
@@ -70,13 +73,14 @@ class Recovery(QObject):
         self._log.add("no report could be written" if report is None else f"a report is in {report}")
 
     def _offer(self, left: CrashedRun) -> None:
-        robot = str(left.session.get("robot", ""))
+        robot, session = str(left.session.get("robot", "")), str(left.session.get("session", ""))
+        session = session if session and Path(session).is_file() else ""
         window = self._window
         box = self.box = QMessageBox(window)
         box.setIcon(QMessageBox.Icon.Warning)
         box.setWindowTitle("Catena")
         box.setText("Catena ended unexpectedly last time.")
-        reported = [f"{escape(Path(robot).name)} was open."] if robot else []
+        reported = [f"{escape(Path(session or robot).name)} was open."] if robot else []
         if left.report is not None:
             link = QUrl.fromLocalFile(str(left.report)).toString()
             name = escape(str(left.report))
@@ -84,10 +88,10 @@ class Recovery(QObject):
         box.setTextFormat(Qt.TextFormat.RichText)
         box.setInformativeText("<br>".join(reported))
         if robot:
-            name = Path(robot).name.replace("&", "&&")
+            name = Path(session or robot).name.replace("&", "&&")
             again = box.addButton(f"&Open {name} again", QMessageBox.ButtonRole.AcceptRole)
             floating = bool(left.session.get("floating", False))
-            again.clicked.connect(lambda: window.files.open(robot, floating=floating))
+            again.clicked.connect(lambda: window.files.open(session or robot, floating=floating))
             xacro_args = left.session.get("xacro_args")
             window.workbench.opening.set_xacro_args(robot, xacro_args if isinstance(xacro_args, dict) else {})
             box.setDefaultButton(again)
@@ -96,9 +100,13 @@ class Recovery(QObject):
             folder = next((each for each in saved if str(each) == left.session.get("runs")), saved[0])
             run = box.addButton(f"Open last &run: {words(folder)}", QMessageBox.ButtonRole.AcceptRole)
             run.clicked.connect(lambda: window.open(folder))
-            box.setDefaultButton(run)
+            if session:
+                reported.append(TWO_WAYS)
+            else:
+                box.setDefaultButton(run)
             if len(saved) > 1:
-                box.setInformativeText("<br>".join([*reported, "File › Earlier runs has others."]))
+                reported.append("File › Earlier runs has others.")
+            box.setInformativeText("<br>".join(reported))
         box.addButton(QMessageBox.StandardButton.Close)
         box.open()
 

@@ -25,6 +25,7 @@ RELOADING = "Reload the robot"
 ROBOTS = ".urdf", ".xacro", ".xml"
 OPENED = *ROBOTS, ".npz"
 NO_KIND = "no robot, run, session or mesh has such a name"
+BESIDE = ": File › Open second robot (Ctrl+Alt+O) has one beside it"
 NAMED = 3  # ignored files of a drop that the message names
 
 
@@ -129,7 +130,7 @@ class RobotFiles:
                 self._left = f"{Path(first).name} opens, {_named(left)} did not"
                 if any(map(self._opens, left)):
                     robots = all(Path(path).suffix.lower() in ROBOTS for path in (first, *filter(self._opens, left)))
-                    self._left = f"one {'robot ' * robots}at a time: {self._left}"
+                    self._left = f"one {'robot ' * robots}at a time: {self._left}{BESIDE * robots}"
                 elif all(Path(path).suffix.lower() in self.dropped for path in left):
                     self._left = f"{self._left}: drop {'it' if len(left) == 1 else 'them'} again beside the robot"
                 self._window.statusBar().showMessage(self._left, MESSAGE)

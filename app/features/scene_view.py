@@ -138,6 +138,9 @@ class SceneView(QObject):
     def show(self) -> None:
         """Update the panel."""
         there = self._bench.robot.model is not None
+        if self.panel.composing != self.composing:
+            self.panel.composing = self.composing
+            self.panel.show_units()
         if self.composing:
             self._plays = self._bench.robot.playing
         offer(self.adding, (there, NO_ROBOT))
@@ -152,7 +155,7 @@ class SceneView(QObject):
         count, root = len(self.obstacles), self._bench.surroundings.root_of_part
         rows = [row for row in self.panel.rows if row < len(self.objects)]
         bodies = [root(row - count) for row in rows if row >= count]
-        self._overlays.choose_objects([row for row in rows if row < count], bodies if len(rows) > 1 else [])
+        self._overlays.choose_objects([row for row in rows if row < count], bodies)
 
     def _show_objects(self) -> None:
         bench, replay = self._bench, self._bench.replay
@@ -338,12 +341,12 @@ class SceneView(QObject):
         before, self._before = self._before, None
         if before is None or alone(before.state.model) is not self._robot:  # another robot was opened meanwhile
             self.panel.choose(-1)
-            said = self._what_stays(event)
+            notes = self._what_stays(event)
             if (left := self._bench.opening.left) is not None:
                 count = self._bench.surroundings.report_left(left)
-                said.insert(0, (LEFT_ONE if count == 1 else LEFT_MANY).format(robot=left.robot, count=count))
-            if said:
-                self._window.statusBar().showMessage("; ".join(said), MESSAGE)
+                notes.insert(0, (LEFT_ONE if count == 1 else LEFT_MANY).format(robot=left.robot, count=count))
+            if notes:
+                self._window.statusBar().showMessage("; ".join(notes), MESSAGE)
             self.show()
             return
         bench = self._bench

@@ -31,7 +31,10 @@ def write(scene: engine.Scene) -> dict[str, Any] | None:
     elif ground is not None:
         packed = zlib.compress(np.ascontiguousarray(ground.heights, "<f8").tobytes())
         heights = base64.b64encode(packed).decode()
-        text = {"heights": heights, "shape": list(ground.heights.shape), "cell": ground.cell, "origin": ground.origin}
+        text = {
+            "heights": heights, "shape": list(ground.heights.shape), "cell": ground.cell, "origin": ground.origin,
+            "rough": ground.rough,
+        }  # fmt: skip
     obstacles = [
         {**vars(each), "size": list(each.size), "pose": np.asarray(each.pose, float).tolist()}
         for each in scene.obstacles
@@ -72,4 +75,5 @@ def _ground(text: dict[str, Any]) -> engine.Plane | engine.HeightField:
     x, y, z = (float(part) for part in text["origin"])
     if not all(map(math.isfinite, (x, y, z))):
         raise ValueError("the scene's origin is not finite")
-    return engine.HeightField(np.frombuffer(raw, "<f8").reshape(rows, columns), float(text["cell"]), (x, y, z))
+    heights = np.frombuffer(raw, "<f8").reshape(rows, columns)
+    return engine.HeightField(heights, float(text["cell"]), (x, y, z), text.get("rough"))

@@ -84,10 +84,15 @@ class Sessions:
         for action in (self.save_action, self.save_as):
             offer(action, (self._bench.robot.model is not None, NO_ROBOT))
 
+    @property
+    def path(self) -> str:
+        """The file of the session that is open; empty if none is."""
+        robot, path = self._file
+        return path if robot is not None and robot == self._bench.source else ""
+
     def _save_again(self) -> None:
         """Save to the file of the session that is open, else ask for one."""
-        robot, path = self._file
-        if not path or robot is None or robot != self._bench.source:
+        if not (path := self.path):
             self._ask_save()
         elif signature(path) in (NO_FILE, self._known.get(path)):
             self._show_result(self._save, path)

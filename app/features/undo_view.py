@@ -54,8 +54,9 @@ class UndoView:
 
     def _refresh(self) -> None:
         """Disable undo and redo while another robot is loading."""
-        still = not self._bench.opening.loading or self._window.feature(SceneView).composing
-        offer(self.undo, (still, LOADS), (self.stack.canUndo(), "nothing has been changed"))
+        composing = self._window.feature(SceneView).composing
+        still = not self._bench.opening.loading or composing
+        offer(self.undo, (still, LOADS), (composing or self.stack.canUndo(), "nothing has been changed"))
         offer(self.redo, (still, LOADS), (self.stack.canRedo(), "nothing has been undone"))
 
     def _step(self, way: int, _: bool) -> None:
@@ -104,8 +105,9 @@ class UndoView:
                 self._window.feature(SceneView).restore(state, text)
             else:
                 restore_state(bench, state, bench.actions.state.q, state.posed)
-                if state.wrenches is not None:
-                    bench.forces.set_all(state.wrenches)
+                if state.wrenches:
+                    wrenches = {**bench.forces.wrenches, **state.wrenches}
+                    bench.forces.set_all({link: each for link, each in wrenches.items() if each is not None})
         self._window.refresh()
         self._window.statusBar().showMessage(text, MESSAGE)
 

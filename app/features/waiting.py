@@ -11,6 +11,7 @@ from app.picture.note import PictureNote
 
 SOON = 700  # ms without motion before the reason is shown
 BEAT = 500  # ms between two checks
+FIRST_STEP = "The first step is being computed. The simulation then starts."
 
 
 class Waiting(QObject):
@@ -21,6 +22,7 @@ class Waiting(QObject):
         self._bench = window.workbench
         self.note = PictureNote(window.viewport)
         self._due, self._moved, self._since = 0.0, -1.0, 0.0  # when code is due; the time shown, and since when
+        self._start = -1.0  # the time shown at Play
         self._reported = 0.0  # estimated compile time, s
         self._timer = QTimer(self, interval=BEAT, timeout=self._poll)
         window.refreshed.connect(self._begin)
@@ -30,11 +32,11 @@ class Waiting(QObject):
         bench = self._bench
         if bench.computation.compiling != self._reported:
             self._reported, self._due = bench.computation.compiling, time.monotonic() + bench.computation.compiling
-        waits = bench.robot.playing and bool(bench.computation.compiling or bench.computation.preparing)
-        if waits and not self._timer.isActive():
-            self._moved, self._since = bench.robot.time, time.monotonic()
+        if bench.robot.playing and not self._timer.isActive():
+            self._start = self._moved = bench.robot.time
+            self._since = time.monotonic()
             self._timer.start()
-        elif not waits:
+        elif not bench.robot.playing:
             self._timer.stop()
             self.note.say("")
 
@@ -43,10 +45,13 @@ class Waiting(QObject):
         now = time.monotonic()
         if self._bench.robot.time != self._moved:
             self._moved, self._since = self._bench.robot.time, now
+        computation = self._bench.computation
         if 1e3 * (now - self._since) < SOON:
             self.note.say("")
-            return
-        self.note.say(waits_for(self._bench.computation.compiling, self._due - now))
+        elif computation.compiling or computation.preparing:
+            self.note.say(waits_for(computation.compiling, self._due - now))
+        else:
+            self.note.say(FIRST_STEP if self._moved == self._start else "")
 
 
 def waits_for(compiling: float, left: float) -> str:

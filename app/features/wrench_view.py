@@ -52,23 +52,25 @@ class WrenchView:
         self._shown = self._bench.inputs.wrenches
         self.panel.show_wrenches(self._shown)
         if not self._bench.replay.active:
-            self._draw_set()
+            self._draw_set(self._bench.robot.time)
 
     def _draw(self, frame: Snapshot) -> None:
         """Draw arrows for the frame's wrenches; live, the mouse's spring is drawn as a spring instead."""
         if not frame.recorded:
-            self._draw_set()
+            self._draw_set(frame.time)
         else:
             if self._bench.inputs.wrenches is not self._shown:
                 self._show()
             self._overlays.set_pushes(of_links(frame.wrench))
 
-    def _draw_set(self) -> None:
-        wrenches = self._bench.forces.wrenches.values()
+    def _draw_set(self, time: float) -> None:
+        wrenches = [each for each in self._bench.forces.wrenches.values() if each.acts_at(time)]
         self._overlays.set_pushes([Push(each.link, each.wrench, each.world) for each in wrenches])
 
-    def _set(self, link: int, wrench: np.ndarray, world: bool) -> None:
-        self._act(lambda: self._bench.wrenching.set(link, wrench, world))
+    def _set(self, link: int, wrench: np.ndarray, world: bool, begin: float, end: float) -> None:
+        """Apply a wrench; one whose time is over acts at once."""
+        late = max(0.0, self._bench.robot.time - begin) if end <= self._bench.robot.time else 0.0
+        self._act(lambda: self._bench.wrenching.set(link, wrench, world, begin + late, end + late))
 
     def _act(self, act: Callable[[], None]) -> None:
         """Change the wrenches, unless a recorded frame is shown, which has its own."""

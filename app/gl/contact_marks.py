@@ -13,7 +13,7 @@ Floats = NDArray[np.floating]
 
 ROD, HEAD = mesh.cylinder(1.0, 1.0, sides=16, steps=0), mesh.cone(sides=16)
 """The meshes of marks: z from −1/2 to 1/2 and from 0 to 1."""
-COLORS = {"open": (0.55, 0.58, 0.62, 1.0), "stick": (0.10, 0.75, 0.45, 1.0), "slip": (1.0, 0.62, 0.10, 1.0)}
+COLORS = {"open": (0.55, 0.58, 0.62, 1.0), "stick": (0.10, 0.75, 0.45, 1.0), "slip": (0.76, 0.45, 1.0, 1.0)}
 PIN_COLOR = (0.92, 0.94, 0.97, 1.0)
 LENGTH, MAX_LENGTH = 0.6, 1.0
 """The length of an arrow for the robot's weight, and that which no arrow reaches, in robot sizes, as below."""
@@ -71,6 +71,13 @@ def marks(point: Floats, normal: Floats, force: Floats, state: NDArray[np.str_],
         ends,
         state,
     )
+
+
+def joined(one: Marks, other: Marks) -> Marks:
+    """Return the marks of both."""
+    names = "rods", "rod_colors", "heads", "head_colors"
+    parts = (np.concatenate([getattr(one, name), getattr(other, name)]) for name in names)
+    return Marks(*parts, np.concatenate([one.ends, other.ends], 1), np.concatenate([one.state, other.state]))
 
 
 def lengths(share: Floats) -> Floats:

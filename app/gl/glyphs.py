@@ -125,16 +125,28 @@ class Explainer:
     def _centers(self, made: dict[str, list[tuple[Floats, Floats]]], bodies: Floats, shown: NDArray[np.bool_]) -> None:
         if not len(self._heavy):
             return
-        pose = bodies[self._heavy]
-        centers = (pose[:, :3, :3] @ self._center[..., None])[..., 0] + pose[:, :3, 3]
+        centers = self._centers_of(bodies)
         share = np.clip((self._mass / self._mass.max()) ** (1 / 3), 0.4, 1.0)
         balls = _balls(centers, 0.16 * self._length * share)[shown[self._heavy]]
         made["ball"].append((balls, _same(MASS, len(balls))))
+        if (whole := self._whole(centers)) is not None:
+            made["ball"].append((_balls(whole[None], np.array([0.3 * self._length])), _same(WHOLE, 1)))
+
+    def _whole(self, centers: Floats) -> Floats | None:
         of_robot = self._model.part_of_body[self._heavy] == 0  # not of what stands around the robot
         if not of_robot.any():
-            return
-        whole = (self._mass[of_robot, None] * centers[of_robot]).sum(0) / self._mass[of_robot].sum()
-        made["ball"].append((_balls(whole[None], np.array([0.3 * self._length])), _same(WHOLE, 1)))
+            return None
+        return (self._mass[of_robot, None] * centers[of_robot]).sum(0) / self._mass[of_robot].sum()
+
+    def center_of_mass(self, poses: Floats) -> Floats | None:
+        """Return the robot's centre of mass (3,), m, for link poses (links, 4, 4); None if nothing of it has mass."""
+        return self._whole(self._centers_of(poses[self._links] @ self._in_link))
+
+    def _centers_of(self, bodies: Floats) -> Floats:
+        """Return the centres of mass (heavy, 3) of the bodies with mass, for all body poses."""
+        pose = bodies[self._heavy]
+        centers: Floats = (pose[:, :3, :3] @ self._center[..., None])[..., 0] + pose[:, :3, 3]
+        return centers
 
 
 class Trails:

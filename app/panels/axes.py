@@ -22,6 +22,7 @@ NAME = 18  # px left of the numbers, for the name of the vertical axis
 GAP = 8  # px between two labels below an area
 BESIDE_WORDS = 9  # px right of the words of the vertical axis
 EVEN = 1e-3  # relative difference of spacings that are taken as equal
+FACTORS = (1, 2, 5, 10)  # of the steps of round numbers, times a power of ten
 MAX_DIGITS = 15  # of a tick's label, as many as its number has
 BELOW, SPARE = 2, 7  # px: above the numbers below an area, and how far they may extend right of it
 _Flag = Qt.AlignmentFlag
@@ -125,11 +126,23 @@ def label_place(metrics: QFontMetrics, area: QRectF, x: float, top: float, text:
 
 
 def ticks(low: float, high: float, most: int, whole: bool = False) -> list[float]:
-    """Return at most `most` round numbers between two; integers if `whole`."""
+    """Return some `most` round numbers between two; integers if `whole`.
+
+    One alone would give no scale: of several finer ones it is then the first and the last.
+    """
     if not (math.isfinite(low) and math.isfinite(high) and high > low):
         return []
     step = 10.0 ** math.floor(math.log10((high - low) / max(most, 1)))
-    step = next(step * factor for factor in (1, 2, 5, 10) if step * factor * max(most, 1) >= (high - low) * (1 - 1e-9))
+    fits = [step * factor * max(most, 1) >= (high - low) * (1 - 1e-9) for factor in FACTORS]
+    found = _multiples(step * FACTORS[fits.index(True)], low, high, whole)
+    if len(found) < 2 <= most:
+        found = _multiples(step * FACTORS[fits.index(True) - 1] if fits.index(True) else step / 2, low, high, whole)
+        return [found[0], found[-1]] if len(found) > 1 else found
+    return found
+
+
+def _multiples(step: float, low: float, high: float, whole: bool) -> list[float]:
+    """Return all multiples of a step between two numbers; integers if `whole`."""
     step = max(1.0, round(step)) if whole else step
     first = math.ceil(low / step - 1e-9)
     return [k * step for k in range(first, math.floor(high / step + 1e-9) + 1)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from html import escape
 from pathlib import Path
@@ -26,6 +25,7 @@ from PyQt6.QtWidgets import (
 import engine
 from app.desktop import theme, type_scale
 from app.desktop.actions import open_outside
+from app.desktop.breaks import breakable
 from app.desktop.dialogs import ask_path
 from app.desktop.layouts import NO_MARGINS, horizontal, vertical
 from app.jobs.repairing import Repaired, Repairing
@@ -115,10 +115,9 @@ class DiagnosticsPanel(QWidget):
         view.setAllColumnsShowFocus(True)
         view.setSelectionMode(QTreeWidget.SelectionMode.ExtendedSelection)
         header = view.header()
-        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        header.setSectionResizeMode(LINE, QHeaderView.ResizeMode.ResizeToContents)
         for column in (PROBLEM, FIX):
             header.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
-        view.setColumnWidth(LINE, 64)
         header.sectionResized.connect(lambda *_: view.scheduleDelayedItemsLayout())  # row heights depend on wrapping
         view.setVerticalScrollMode(QTreeWidget.ScrollMode.ScrollPerPixel)
         view.currentItemChanged.connect(lambda item: self._show_excerpt(item))
@@ -182,7 +181,7 @@ class DiagnosticsPanel(QWidget):
         """Append later diagnostics, for instance of a mesh that could not be read."""
         for each in diagnostics:
             self.diagnostics.append(each)
-            item = QTreeWidgetItem([str(each.line or ""), *map(_breakable, (each.element, each.problem, each.fix))])
+            item = QTreeWidgetItem([str(each.line or ""), *map(breakable, (each.element, each.problem, each.fix))])
             item.setIcon(0, theme.icon(each.severity))
             for column, text in enumerate((each.severity, each.element, each.problem, each.fix)):
                 item.setToolTip(column, text)
@@ -253,12 +252,6 @@ class DiagnosticsPanel(QWidget):
             mark = "▸" if number == line else "&nbsp;"
             self.excerpt.appendHtml(f'<span style="color:{tint}">{mark}{number:5d}&nbsp;&nbsp;{text}</span>')
         self.excerpt.moveCursor(QTextCursor.MoveOperation.Start)  # else a resize would scroll to the cursor
-
-
-def _breakable(text: str) -> str:
-    """Insert places for line breaks into paths and long names, none into numbers; keep kg and m² together."""
-    text = re.sub(r"(?<=\d) (?=kg)|(?<=kg) (?=m²)", "\N{NO-BREAK SPACE}", text)
-    return re.sub(r"(?<=[/\\_=])(?=\w)|(?<=\.)(?=[^\W\d])|(?<=[^\W\d]\.)(?=\d)", "\u200b", text)
 
 
 def _counts(diagnostics: Iterable[engine.Diagnostic]) -> str:

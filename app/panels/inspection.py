@@ -17,19 +17,32 @@ from app.desktop.angles import ANGLES
 from app.desktop.numbers import prefix_for
 from app.panels.robot_tree import joint_of_link
 from app.plotting.quantities import center_of_mass, own_energy, typical_work
+from app.simulation.contacts import Contacts
 from app.simulation.messages import Snapshot
+from app.simulation.support import support_of
 
+ROUNDED = 0.005  # of an effort limit, which is shown in whole percents
 FIXED = "fixed to the world: no moving mass"
+NET_TIP = "The force of all contacts on the robot, as vectors: in a grasp they cancel"
+SUM_TIP = "The magnitudes of the contact forces added up, as of both fingers in a grasp"
+FREE_TIP = "The root link moves freely"
+FIXED_TIP = "The root link does not move, whatever the robot stands on; Simulation › Floating base frees it"
 ROBOTS_COM = "the centre of mass of the robot's moving links, in the world"
+OF_SUPPORT = (
+    "the distance of the centre of mass, seen along gravity, from the edge of the contacts' support polygon;\n"
+    "negative outside, where a robot at rest tips; View › Overlays › Support polygon draws it"
+)
+OF_PRESSURE = "the centre of pressure of the contacts that carry the robot by this link, in the world"
 ABOUT = "about the centre of mass, along the link's axes"
 
 
 class Row(NamedTuple):
-    """A line: label, numbers as text, and an explanatory tooltip."""
+    """A line: label, numbers as text, an explanatory tooltip, and whether it is coloured as a warning."""
 
     label: str
     text: str
     tip: str = ""
+    warns: bool = False
 
 
 class Section(NamedTuple):
@@ -131,7 +144,9 @@ def robot_facts(model: engine.Model, frame: Snapshot) -> tuple[Section, ...]:
     mass = float(own.mass.sum())
     kinetic, potential = own_energy(model, frame.q, frame.v, frame.link_poses)
     size = f"{_count(len(own.link_names), 'link')}, {_count(len(own.joints), 'joint')}, {own.nv} DoF"
-    rows = [Row("size", size), Row("moving mass", f"{number_text(mass)} kg")]
+    free = any(joint.kind == "floating" for joint in own.joints)
+    base = Row("base", "free", FREE_TIP) if free else Row("base", "fixed to the world", FIXED_TIP)
+    rows = [Row("size", size), base, Row("moving mass", f"{number_text(mass)} kg")]
     of_work, of_force = typical_work(mass), mass * EARTH
     now = [
         Row("kinetic energy", _about(of_work, kinetic, "J")),
@@ -143,15 +158,29 @@ def robot_facts(model: engine.Model, frame: Snapshot) -> tuple[Section, ...]:
     shares = np.abs(frame.effort[: own.nv]) / np.where(own.effort_limit > 0, own.effort_limit, np.inf)
     if np.any(shares > 0):  # NaN where no efforts were sampled
         most = int(np.nanargmax(shares))
-        now.append(Row("highest load", f"{own.coordinate_names[most]}: {shares[most]:.0%} of its effort limit"))
+        words = f"{own.coordinate_names[most]}: {shares[most]:.0%} of its effort limit"
+        now.append(Row("highest load", words, "at the limit the drive gives no more", shares[most] >= 1 - ROUNDED))
     if frame.contacts is not None:
-        force = frame.contacts.force[frame.contacts.link < len(own.link_names)]
-        total, count = float(np.linalg.norm(force.sum(0))), len(force)
-        now.append(Row("contact", f"{_count(count, 'point')}, {_about(of_force, total, 'N')} in all"))
+        now += _contact_rows(frame.contacts, len(own.link_names), of_force)
+        center = center_of_mass(model, frame.link_poses)
+        if mass > 0 and (support := support_of(own, frame.contacts, center, frame.model.gravity)) is not None:
+            now.append(Row("support margin, mm", _fixed(1000 * support.margin), OF_SUPPORT))
     if frame.batch is not None and frame.batch.diverged[frame.robot]:
         now.insert(0, Row("diverged", "as last drawn", "its state is no longer finite; the one before is shown"))
     of = "" if frame.batch is None else f" of robot {frame.robot}"
     return Section(f"Model{of}", tuple(rows)), Section(f"State{of}", tuple(now))
+
+
+def _contact_rows(contacts: Contacts, links: int, typical: float) -> tuple[Row, ...]:
+    """Return the rows of the contacts of a robot's links, the first of a model; its own touch each other with two."""
+    on, against = contacts.link < links, (contacts.other >= 0) & (contacts.other < links)
+    net = float(np.linalg.norm((on.astype(float) - against) @ contacts.force))
+    sizes = float(np.linalg.norm(contacts.force[on | against], axis=1).sum())
+    count = int(np.count_nonzero(on | against))
+    return (
+        Row("contact", f"{_count(count, 'point')}, net {_about(typical, net, 'N')}", NET_TIP),
+        Row("contact, sum", _about(typical, sizes, "N"), SUM_TIP),
+    )
 
 
 def live_facts(model: engine.Model, link: int, frame: Snapshot) -> tuple[Section, ...]:
@@ -182,7 +211,12 @@ def live_facts(model: engine.Model, link: int, frame: Snapshot) -> tuple[Section
         force = frame.contacts.on(link)
         text = _fixed(force.sum(0)) if len(force) else "none"
         tip = f"on the link, along the world's axes; {_count(len(force), 'contact point')}"
-        sections.append(Section("Contact", (Row("force, N", text, tip),)))
+        rows_of = [Row("force, N", text, tip)]
+        center = center_of_mass(model, frame.link_poses)
+        support = support_of(alone(model), frame.contacts, center, frame.model.gravity)
+        if support is not None and link in support.links:
+            rows_of.append(_place("CoP", support.pressed[support.links == link][0], OF_PRESSURE))
+        sections.append(Section("Contact", tuple(rows_of)))
     return tuple(sections)
 
 

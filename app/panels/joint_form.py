@@ -14,9 +14,11 @@ from app.acting.coordinates import Coordinate
 from app.acting.drives import MODES, PERIOD, WAVES, Drive
 from app.desktop import theme
 from app.desktop.layouts import horizontal, vertical
+from app.desktop.numbers import plain
 from app.panels.number_box import PlainBox
 
 LIMIT = 1e6
+ROUNDING = 1e-6  # of an effort at its limit
 MIN_PERIOD = 10 * PERIOD  # s; a sine of a shorter one would be taken at too few times, at worst at its zeros only
 MAX_PERIOD = 1e4  # s
 WAVE_ANGLE, WAVE_LENGTH = math.radians(10.0), 0.01  # rad and m, the amplitude of a new wave
@@ -150,16 +152,17 @@ class JointForm(QWidget):
             self.motion.clear()
             return
         reported = _of(velocity * row.scale, row.velocity * row.scale, f"{row.unit}/s", 1 + row.more_digits)
-        self.motion.setText(
-            reported + (f" · {_of(effort, row.effort, row.effort_unit)}" if math.isfinite(effort) else "")
-        )
+        if math.isfinite(effort):
+            at_limit = ", at its limit" if abs(effort) >= row.effort * (1 - ROUNDING) else ""
+            reported += f" · {_of(effort, row.effort, row.effort_unit)}{at_limit}"
+        self.motion.setText(reported)
         self.motion.setToolTip(f"{row.name}: velocity, {row.unit}/s, and effort, {row.effort_unit}, of its limits")
 
     def _limits(self) -> str:
         (least, most), unit = self._row.reach(self.mode.currentData()), self._unit
         if not math.isfinite(most):
             return f"In {unit}, without limits"
-        return f"In {unit}, from {least * self._scale:.4g} to {most * self._scale:.4g}"
+        return f"In {unit}, from {plain(least * self._scale)} to {plain(most * self._scale)}"
 
     @property
     def _unit(self) -> str:
@@ -202,4 +205,4 @@ class JointForm(QWidget):
 
 
 def _of(value: float, limit: float, unit: str, digits: int = 1) -> str:
-    return f"{round(value, digits) + 0.0:.{digits}f}{f' of {limit:.4g}' if math.isfinite(limit) else ''} {unit}"
+    return f"{round(value, digits) + 0.0:.{digits}f}{f' of {plain(limit)}' if math.isfinite(limit) else ''} {unit}"

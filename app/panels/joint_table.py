@@ -12,8 +12,10 @@ from PyQt6.QtCore import QAbstractTableModel, QModelIndex, Qt, pyqtSignal
 from app.acting.coordinates import Coordinate
 from app.acting.drives import Drive
 from app.desktop import theme
+from app.desktop.numbers import plain
 
 NAME, SLIDER, VALUE, DRIVE, VELOCITY, EFFORT = range(6)
+HEADS = "joint", "position", "", "drive", "velocity", "effort"
 ELLIPSIS = "…"
 BASE = "floating_"  # the beginning of the names of a free base's rows
 
@@ -44,6 +46,8 @@ class JointTable(QAbstractTableModel):
         """The rows of the selected link's joint."""
         self.together: frozenset[int] = frozenset()
         """The rows that the form of one of them edits together."""
+        self.lacking = ""
+        """The columns that a wider table has, in the heading of the sliders."""
         self.short: Mapping[str, str] = {}
         """The names displayed in place of those for which the column is too narrow."""
         self.q = self.target = self.tau = self.v = self.effort = np.zeros(0)
@@ -52,6 +56,13 @@ class JointTable(QAbstractTableModel):
         self.beginResetModel()
         self.rows, self.q, self.marked = rows, q.copy(), frozenset()
         self.endResetModel()
+
+    def set_lacking(self, columns: Sequence[int]) -> None:
+        """Name in the heading of the sliders the columns for which there is no room."""
+        lacking = f" (+ {', '.join(HEADS[each] for each in columns)})" if columns else ""
+        if lacking != self.lacking:
+            self.lacking = lacking
+            self.headerDataChanged.emit(Qt.Orientation.Horizontal, SLIDER, SLIDER)
 
     def shorten(self, names: Collection[str], ending: str) -> None:
         """Display these names without their ending, and where one is a free base's, all of those."""
@@ -67,7 +78,9 @@ class JointTable(QAbstractTableModel):
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Role.DisplayRole) -> object:
         if orientation == Qt.Orientation.Horizontal and role == Role.DisplayRole:
-            return ("joint", "position", "", "drive", "velocity", "effort")[section]
+            return HEADS[section] + (self.lacking if section == SLIDER else "")
+        if role == Role.ToolTipRole and section == SLIDER and self.lacking:
+            return f"Make the column wider to see {self.lacking.strip(' (+)')}"
         if role == Role.TextAlignmentRole:
             return LEFT
         return None
@@ -149,7 +162,7 @@ class JointTable(QAbstractTableModel):
             value, limit, unit = self.effort[row.effort_v], row.effort, row.effort_unit
         if role == Role.ToolTipRole:
             what = "effort" if column == EFFORT else "velocity"
-            most = f"at most {limit:.4g} either way" if math.isfinite(limit) else "without limit"
+            most = f"at most {plain(limit)} either way" if math.isfinite(limit) else "without limit"
             return f"{row.name}: {what}, {unit}, {most}"
         return f"{round(value, digits) + 0.0:.{digits}f} {unit}" if math.isfinite(value) else "–"
 

@@ -167,6 +167,7 @@ class JointPanel(QTableView):
             room = self.viewport().width() - numbers - CELL
             if self.width() >= least and room - SLIDER_FAIR >= min(wanted[3], WIDEST_NAME):
                 break
+        self.table.set_lacking(hidden if driven else ())
         spared = [min(WIDEST_NAME, room - slider) for slider in (SLIDER_WIDE, *3 * (SLIDER_FAIR,), SLIDER_LEAST)]
         most = max([spared[1], *(each for each in shorts if each <= spared[-1])])  # where not even all of these fit
         width = next((each for each, limit in zip(wanted, spared, strict=True) if each <= limit), most)

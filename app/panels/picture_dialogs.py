@@ -16,6 +16,9 @@ FROM_HERE = (
     "Rendered from the current camera, with the overlays that are shown; "
     "the view can be changed while the video is written."
 )
+LARGE = "{0} × {1} pixels need about {2:.0f} GB of memory while they are drawn, and minutes without a graphics card."
+BYTES = 60  # of memory for a pixel: four samples with their depths, and copies of the picture
+MUCH = 2e9  # bytes of memory from which the dialog names them
 EMPTY = "From and to leave nothing to show: set a start before the end."
 
 
@@ -35,6 +38,7 @@ class SizeChoice(QWidget):
             box.valueChanged.connect(self._show_known)
         horizontal(self.width_box, self.height_box, self.known, of=self, margins=NO_MARGINS)
         self.known.activated.connect(lambda index: self.choose(self.known.itemData(index)))
+        self.note = QLabel(wordWrap=True)
         self.choose(size)
 
     def choose(self, size: tuple[int, int]) -> None:
@@ -46,6 +50,9 @@ class SizeChoice(QWidget):
         """Select the listed size that the boxes have; none if they have another."""
         sizes = [self.known.itemData(index) for index in range(self.known.count())]
         self.known.setCurrentIndex(sizes.index(self.size_asked) if self.size_asked in sizes else -1)
+        width, height = self.size_asked
+        needed = BYTES * width * height
+        self.note.setText(LARGE.format(width, height, needed / 1e9) if needed >= MUCH else "")
 
     @property
     def size_asked(self) -> tuple[int, int]:
@@ -63,6 +70,7 @@ class PictureDialog(QDialog):
         form = QFormLayout(self)
         form.addRow("Size", self.choice)
         form.addRow("", self.transparent)
+        form.addRow("", self.choice.note)
         form.addRow(_buttons(self))
 
 
@@ -116,6 +124,7 @@ class FilmDialog(QDialog):
             self.loop.setText(f"Only the loop, {loop[0]:.3f} to {loop[1]:.3f} s")
             self.loop.toggled.connect(lambda alone: self._take_span(loop if alone else span, alone))
             form.addRow("", self.loop)
+        form.addRow("", self.choice.note)
         self.note = QLabel(wordWrap=True)
         form.addRow("", self.note)
         self.buttons = _buttons(self)

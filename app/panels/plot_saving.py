@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
-from PyQt6.QtCore import QPoint, QRectF, QSize
-from PyQt6.QtGui import QAbstractTextDocumentLayout, QPainter, QPalette, QPixmap, QTextDocument
+from PyQt6.QtCore import QBuffer, QIODevice, QMarginsF, QPoint, QRect, QRectF, QSize, QSizeF
+from PyQt6.QtGui import (
+    QAbstractTextDocumentLayout,
+    QPageSize,
+    QPaintDevice,
+    QPainter,
+    QPalette,
+    QPdfWriter,
+    QPixmap,
+    QTextDocument,
+)
+from PyQt6.QtSvg import QSvgGenerator
 from PyQt6.QtWidgets import QMenu
 
 import engine
@@ -22,21 +33,56 @@ if TYPE_CHECKING:
 
 PICTURE_SCALE = 2
 MARGIN = 8  # px
+FAMILY, OTHERS = b'font-family="Catena Sans"', b', Inter, Helvetica, Arial, sans-serif"'
+"""The window's font in an SVG, and those for machines without it."""
 
 
 def picture(panel: PlotsPanel) -> QPixmap:
     """Return all plots as shown, those over time first, in the light palette and at twice their size."""
+    pixmap = QPixmap(_size(panel) * PICTURE_SCALE)
+    pixmap.setDevicePixelRatio(PICTURE_SCALE)
+    _draw(panel, pixmap)
+    return pixmap
+
+
+def drawing(panel: PlotsPanel, suffix: str) -> bytes:
+    """Return the plots of `picture` as lines and text, the content of a file ".svg" or ".pdf"."""
+    buffer, size = QBuffer(), _size(panel)
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    if suffix == ".svg":
+        lines = QSvgGenerator()
+        lines.setOutputDevice(buffer)
+        lines.setSize(size)
+        lines.setViewBox(QRect(QPoint(), size))
+        lines.setResolution(panel.logicalDpiX())
+        _draw(panel, lines)
+    else:
+        page = QPdfWriter(buffer)
+        page.setResolution(panel.logicalDpiX())
+        points = QSizeF(size) * 72 / page.resolution()
+        page.setPageSize(QPageSize(points, QPageSize.Unit.Point, "plots", QPageSize.SizeMatchPolicy.ExactMatch))
+        page.setPageMargins(QMarginsF())
+        _draw(panel, page)
+    return buffer.data().data().replace(FAMILY, FAMILY[:-1] + OTHERS)
+
+
+def _size(panel: PlotsPanel) -> QSize:
+    plots: list[Chart | PhasePlot] = [*panel.charts, *panel.phases.all]
+    axis = panel.axis if panel.charts else None
+    return QSize((axis or plots[0]).width(), sum(plot.height() for plot in plots) + (axis.height() if axis else 0))
+
+
+def _draw(panel: PlotsPanel, device: QPaintDevice) -> None:
+    """Draw all plots from the top of a device on."""
     phases = panel.phases.all
     plots: list[Chart | PhasePlot] = [*panel.charts, *phases]
-    width, height = (panel.axis.width(), panel.axis.height()) if panel.charts else (phases[0].width(), 0)
-    whole = QSize(width, sum(plot.height() for plot in plots) + height)
-    pixmap = QPixmap(whole * PICTURE_SCALE)
-    pixmap.setDevicePixelRatio(PICTURE_SCALE)
+    size = _size(panel)
+    width, height = size.width(), panel.axis.height()
     with theme.palette(theme.LIGHT):
         panel.draw()
         panel.show_whole(True)
-        pixmap.fill(theme.color("ground"))
-        painter, top = QPainter(pixmap), 0
+        painter, top = QPainter(device), 0
+        painter.fillRect(QRect(QPoint(), size), theme.color("ground"))
         for plot in plots:
             if phases and plot is phases[0] and panel.charts:
                 panel.axis.render(painter, QPoint(0, top))
@@ -48,7 +94,6 @@ def picture(panel: PlotsPanel) -> QPixmap:
             panel.axis.render(painter, QPoint(0, top))
         painter.end()
     panel.show_whole(False)
-    return pixmap
 
 
 def _draw_names(painter: QPainter, html: str, place: QRectF) -> None:
@@ -70,12 +115,20 @@ class PlotSaving:
     def __init__(self, panel: PlotsPanel):
         self._panel = panel
         self.menu = QMenu("&Save", panel)
-        self.menu.addAction("&Numbers (CSV)…", self._ask_csv)
+        self.menu.addAction("&Numbers as drawn (CSV)…", self._ask_csv)
+        self.each_step = self.menu.addAction("Numbers of &each step (CSV)…")
+        """Writes more than the panel has."""
         self.menu.addAction("&Picture (PNG)…", self._ask_picture)
+        for suffix in (".svg", ".pdf"):
+            self.menu.addAction(f"Drawing (&{suffix[1:].upper()})…", partial(self._ask_drawing, suffix))
 
     def save_picture(self, path: str) -> None:
         """Write all plots as shown as a PNG. Raises OSError."""
         write_png(picture(self._panel), path)
+
+    def _save_drawing(self, path: str, suffix: str) -> None:
+        with engine.replacing(path) as file:
+            file.write(drawing(self._panel, suffix))
 
     def save_csv(self, path: str) -> None:
         """Write all samples, in SI units. Raises OSError."""
@@ -83,10 +136,15 @@ class PlotSaving:
             file.write(table(self._panel.series, *self._panel.compared).encode())
 
     def _ask_csv(self) -> None:
-        self._ask("Save the numbers", "plots.csv", "Comma-separated values (*.csv)", self.save_csv)
+        title = "Save the numbers as drawn, at the times of the window's frames"
+        self._ask(title, "plots.csv", "Comma-separated values (*.csv)", self.save_csv)
 
     def _ask_picture(self) -> None:
         self._ask("Save the picture", "plots.png", "Pictures (*.png)", self.save_picture)
+
+    def _ask_drawing(self, suffix: str) -> None:
+        save = partial(self._save_drawing, suffix=suffix)
+        self._ask("Save the drawing", f"plots{suffix}", f"Drawings (*{suffix})", save)
 
     def _ask(self, title: str, name: str, kinds: str, save: Callable[[str], None]) -> None:
         path, refusal = save_asked(self._panel, title, name, kinds, save)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import cast
 
-from PyQt6.QtCore import QItemSelectionModel, QModelIndex, QPoint, QSize, QSortFilterProxyModel, Qt, pyqtSignal
+from PyQt6.QtCore import QItemSelectionModel, QModelIndex, QPoint, QRect, QSize, QSortFilterProxyModel, Qt, pyqtSignal
 from PyQt6.QtGui import (
+    QBrush,
     QGuiApplication,
     QHideEvent,
     QKeyEvent,
@@ -26,9 +26,6 @@ from PyQt6.QtWidgets import (
     QLineEdit,
     QMenu,
     QSplitter,
-    QStyle,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
     QTreeView,
     QTreeWidget,
     QTreeWidgetItem,
@@ -37,6 +34,7 @@ from PyQt6.QtWidgets import (
 
 import engine
 from app.desktop import theme
+from app.desktop.breaks import breakable, unbroken
 from app.desktop.layouts import NO_MARGINS, vertical
 from app.panels.inspection import Section
 from app.panels.robot_tree import Entry, entries
@@ -47,7 +45,8 @@ EYE, EYE_WIDTH = 2, 28  # the column of the eyes, px
 LEAST_JOINT = 48  # px, of the column of joints
 NOTHING = "No link or joint has these letters"
 SELECT = "Select a link to see its properties"
-INDENT, PADDING, VALUE_INSET = 10, 2, 10  # px of the inspector's rows, as in `theme.qss`
+INDENT, PADDING, PAD = 10, 20, 4  # px of the inspector's rows: of their labels, beside a text, above and below it
+TALLEST = 10_000  # px, of a wrapped text
 OPEN = 60  # largest number of links at which the tree is expanded
 
 
@@ -189,40 +188,11 @@ class LinkTree(QTreeView):
             super().keyPressEvent(event)
 
 
-class ValueBelow(QStyledItemDelegate):
-    """Paints the value of a spanned row on a line of its own, below the label."""
-
-    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex) -> QSize:
-        size = super().sizeHint(option, index)
-        return size + QSize(0, option.fontMetrics.lineSpacing() if self._value(index) else 0)
-
-    def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex) -> None:
-        super().initStyleOption(option, index)
-        if self._value(index):
-            option.displayAlignment = Qt.AlignmentFlag.AlignTop
-
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex) -> None:
-        super().paint(painter, option, index)
-        if value := self._value(index):
-            tree = cast(QTreeWidget, self.parent())
-            room = tree.style().subElementRect(QStyle.SubElement.SE_ItemViewItemText, option, tree)
-            painter.save()
-            painter.setPen(theme.color("text"))
-            room.adjust(VALUE_INSET, 0, 0, -PADDING)
-            painter.drawText(room, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignBottom, value)
-            painter.restore()
-
-    def _value(self, index: QModelIndex) -> str:
-        """Return the text of a row that is spanned; "" of others, and of titles, which have none."""
-        tree = cast(QTreeWidget, self.parent())
-        spanned = index.column() == 0 and tree.isFirstColumnSpanned(index.row(), index.parent())
-        return str(index.siblingAtColumn(1).data() or "") if spanned else ""
-
-
 class Inspector(QTreeWidget):
     """Sections of labels and values that Ctrl+C and the context menu copy.
 
-    A value without room beside its label is below it until the width or the labels change, since numbers vary.
+    Texts without room in their column wrap there, and labels as far as values need the room. Columns and rows keep
+    their sizes until the width or the labels change, since numbers vary.
     """
 
     visibility_changed = pyqtSignal()
@@ -234,17 +204,16 @@ class Inspector(QTreeWidget):
         self.setHeaderHidden(True)
         self.setRootIsDecorated(False)
         self.setIndentation(INDENT)
-        self.setItemDelegate(ValueBelow(self))
+        self.setWordWrap(True)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(self._offer)
-        self.header().setSectionResizeMode(0, QHeaderView.ResizeMode.ResizeToContents)
-        self.header().setSectionResizeMode(
-            1, QHeaderView.ResizeMode.Stretch
-        )  # a stretched last one has 100 px at least
+        self.header().setMinimumSectionSize(0)
+        self.header().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         self.header().setStretchLastSection(False)
         self._labels: tuple[tuple[str, ...], ...] = ()
+        self._widest = 0  # px, of the values since the width or the labels changed last
         theme.signals.changed.connect(self._apply_theme)
 
     def _apply_theme(self) -> None:
@@ -252,7 +221,10 @@ class Inspector(QTreeWidget):
             section = self.topLevelItem(place)
             section.setForeground(0, theme.color("accent"))
             for number in range(section.childCount()):
-                section.child(number).setForeground(0, theme.color("faint"))
+                line = section.child(number)
+                line.setForeground(0, theme.color("faint"))
+                if line.foreground(1).style() != Qt.BrushStyle.NoBrush:
+                    line.setForeground(1, theme.color("warning"))
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -274,44 +246,40 @@ class Inspector(QTreeWidget):
         labels = tuple((section.title, *(row.label for row in section.rows)) for section in sections)
         if labels != self._labels:
             self._build(sections)
-            self._labels = labels
-        for place, section in enumerate(sections):
-            item = self.topLevelItem(place)
-            for number, row in enumerate(section.rows):
-                line = item.child(number)
-                if line.text(1) != row.text:
-                    line.setText(1, row.text)
-                    line.setToolTip(1, f"{row.text}\n{row.tip}" if row.tip else row.text)
-        self._put_below()
+            self._labels, self._widest = labels, 0
+        for line, row in zip(self._lines(), (row for section in sections for row in section.rows), strict=True):
+            if line.text(1) != (text := breakable(row.text)):
+                line.setText(1, text)
+                line.setForeground(1, theme.color("warning") if row.warns else QBrush())
+                line.setToolTip(1, f"{row.text}\n{row.tip}" if row.tip else row.text)
+        self._wrap()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         if event.size().width() != event.oldSize().width():
+            self._widest = 0
             for line in self._lines():
-                line.setFirstColumnSpanned(False)
-            self.scheduleDelayedItemsLayout()
-            self._put_below()
+                line.setSizeHint(1, QSize())
+            self._wrap()
 
     def _lines(self) -> list[QTreeWidgetItem]:
         sections = map(self.topLevelItem, range(self.topLevelItemCount()))
         return [section.child(number) for section in sections for number in range(section.childCount())]
 
-    def _put_below(self) -> None:
-        """Put values below their labels that have no room beside them, nor beside the labels of the others."""
-        room = self.viewport().width() - INDENT
-        lines = [line for line in self._lines() if not line.isFirstColumnSpanned()]
-        hint, cell = self.sizeHintForIndex, self.indexFromItem
-        beside = [(line, hint(cell(line, 0)).width(), hint(cell(line, 1)).width()) for line in lines]
-        while beside:
-            labels = max(label for _, label, _ in beside)
-            wide = [row for row in beside if row[1] + row[2] > room]
-            wide = wide or [row for row in beside if labels + row[2] > room]
-            if not wide:
-                return
-            for line, *_ in wide:
-                line.setFirstColumnSpanned(True)
-            beside = [row for row in beside if not row[0].isFirstColumnSpanned()]
-            self.scheduleDelayedItemsLayout()  # for their heights
+    def _wrap(self) -> None:
+        """Share the width between labels and values, and make rows as high as their texts."""
+        room, lines, metrics = self.viewport().width(), self._lines(), self.fontMetrics()
+        label, value = (max((metrics.horizontalAdvance(each.text(k)) for each in lines), default=0) for k in (0, 1))
+        self._widest = max(self._widest, value + PADDING)
+        label = min(label + INDENT + PADDING, max(room // 2, room - self._widest))
+        self.setColumnWidth(0, label)
+        self.setColumnWidth(1, room - label)
+        widths, wraps = (label - INDENT - PADDING, room - label - PADDING), Qt.TextFlag.TextWordWrap
+        for line in lines:
+            areas = [QRect(0, 0, max(width, 1), TALLEST) for width in widths]
+            high = max(metrics.boundingRect(area, wraps, line.text(k)).height() for k, area in enumerate(areas))
+            if line.sizeHint(1).height() < high + PAD:
+                line.setSizeHint(1, QSize(0, high + PAD))
 
     def _build(self, sections: Sequence[Section]) -> None:
         self.clear()
@@ -324,6 +292,8 @@ class Inspector(QTreeWidget):
                 line = QTreeWidgetItem(item, [row.label, ""])
                 line.setForeground(0, theme.color("faint"))
                 line.setToolTip(0, row.tip)
+                for column in (0, 1):
+                    line.setTextAlignment(column, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
 
     def text(self, selected: bool = False) -> str:
         """Return all lines, or the selected ones, with tabs between label and value."""
@@ -332,7 +302,7 @@ class Inspector(QTreeWidget):
             item = self.topLevelItem(place)
             every = (item, *(item.child(number) for number in range(item.childCount())))
             lines += [line for line in every if line.isSelected() or not selected]
-        return "\n".join("\t".join(filter(None, (line.text(0), line.text(1)))) for line in lines)
+        return unbroken("\n".join("\t".join(filter(None, (line.text(0), line.text(1)))) for line in lines))
 
     def copy(self, selected: bool) -> None:
         QGuiApplication.clipboard().setText(self.text(selected))

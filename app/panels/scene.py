@@ -47,6 +47,8 @@ class ScenePanel(QWidget):
 
     def __init__(self, adding: QMenu, duplicating: QAction, removing: QAction) -> None:
         super().__init__()
+        self.composing = False
+        """Whether an object is being added, which is then selected."""
         self._edits = duplicating, removing  # of the selected object
         self.terrain, self.surface, self.gravity = TerrainForm(), SurfaceForm(), GravityForm()
         self.add, self.duplicate, self.remove = (QPushButton(name) for name in ("Add", "Duplicate", "Remove"))
@@ -150,7 +152,7 @@ class ScenePanel(QWidget):
         there = 0 <= row < len(self._objects)
         self.form.setVisible(there)
         for each in (self.duplicate, self.remove, *self._edits):
-            each.setEnabled(bool(self.rows))
+            each.setEnabled(self.composing or bool(self.rows))
         if not there:
             self.note.setText(EMPTY if not self._objects else "Select an object in the list or in the picture.")
             return

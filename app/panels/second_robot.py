@@ -85,7 +85,8 @@ class SecondRobotPanel(QWidget):
 
     def show_names(self, first: str, second: str) -> None:
         """Show the names of both robots; an empty `second` means that there is no second robot."""
-        self.table.setHorizontalHeaderLabels([first, second])
+        names = [f"{first}, first", f"{second}, second"] if first == second and second else [first, second]
+        self.table.setHorizontalHeaderLabels(names)
         for widget in (self.table, self.link, self.close_button):
             widget.setVisible(bool(second))
         self.open_button.setVisible(not second)

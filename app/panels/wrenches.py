@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -19,7 +20,13 @@ AXES = ("world", "link")
 FORCE_TIP = "Force on the link along {}, N, at its frame's origin"
 MOMENT_TIP = "Moment on the link about {}, N m"
 AXES_TIP = "World: the wrench keeps its direction. Link: it rotates with the link"
-ACT_TIP = "Apply this wrench to the link; changes take effect at once. Reset removes all wrenches"
+ACT_TIP = "Apply this wrench to the link; changes take effect at once. Reset removes all but those for a limited time"
+LIMITED_TIP = (
+    "Apply it for a limited time only, as a push that can be repeated: it stays at a reset, for the next run. "
+    "One whose time is over when it is applied acts at once"
+)
+BEGIN_TIP, LENGTH_TIP = "Start of the push: the simulated time, s", "Duration of the push, s"
+MAX_TIME = 1e6  # s
 
 NONE_APPLIED = "No wrench is applied."
 NONE_MOVES = "No link can move. A root link that its file fixes to the world is freed by Simulation › Floating base."
@@ -28,8 +35,8 @@ NONE_MOVES = "No link can move. A root link that its file fixes to the world is 
 class WrenchPanel(QWidget):
     """The wrenches on the links; one link's is shown and edited."""
 
-    set = pyqtSignal(int, object, bool)
-    """A link, (6,) = moment N m and force N, and whether along the world's axes; applied from now on."""
+    set = pyqtSignal(int, object, bool, float, float)
+    """The fields of the `SetWrench` that is to be applied."""
     unset = pyqtSignal(int)
     """The link whose wrench is removed."""
     cleared = pyqtSignal()
@@ -43,6 +50,11 @@ class WrenchPanel(QWidget):
         self.axes.addItems(AXES)
         self.force = [PlainBox(-MAX_WRENCH, MAX_WRENCH, 3, FORCE_TIP.format(axis), NARROW) for axis in "xyz"]
         self.moment = [PlainBox(-MAX_WRENCH, MAX_WRENCH, 3, MOMENT_TIP.format(axis), NARROW) for axis in "xyz"]
+        self.limited = QCheckBox("Time, s")
+        self.begin = PlainBox(0.0, MAX_TIME, 3, BEGIN_TIP, NARROW)
+        self.length = PlainBox(1e-3, MAX_TIME, 3, LENGTH_TIP, NARROW)
+        self.length.setValue(0.2)
+        self.limited.setToolTip(LIMITED_TIP)
         self.act, self.clear = QCheckBox("Apply"), QPushButton("Clear all")
         self.acting = QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText)
         self.acting.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -54,8 +66,11 @@ class WrenchPanel(QWidget):
         self._wrenches: Mapping[int, SetWrench] = {}
         self.link.activated.connect(self._turn)
         self.axes.activated.connect(self._change)
-        for box in (*self.force, *self.moment):
+        for box in (*self.force, *self.moment, self.begin, self.length):
             box.valueChanged.connect(self._change)
+        self.limited.toggled.connect(self._show_limited)
+        self.limited.clicked.connect(self._change)
+        self._show_limited(False)
         self.act.clicked.connect(self._toggle)
         self.clear.clicked.connect(self.cleared)
         self.set_links((), ())
@@ -79,8 +94,15 @@ class WrenchPanel(QWidget):
             rows.addWidget(QLabel(name), row, 0)
             for column, box in enumerate(boxes, 1):
                 rows.addWidget(box, row, column)
+        rows.addWidget(self.limited, 5, 0)
+        self._from, self._for = QLabel("from"), QLabel("for")
+        rows.addLayout(horizontal(self._from, (self.begin, 1), self._for, (self.length, 1), spacing=6), 5, 1, 1, 3)
         buttons = horizontal(self.act, 1, self.clear)
         vertical(rows, buttons, self.acting, 1, of=self, margins=(12, 10, 12, 10), spacing=8)
+
+    def _show_limited(self, on: bool) -> None:
+        for each in (self._from, self.begin, self._for, self.length):
+            each.setEnabled(on)
 
     def set_links(self, links: Sequence[int], names: Sequence[str]) -> None:
         """Set another robot's movable links, their numbers and names, with zeros unless they are the same as before."""
@@ -122,6 +144,10 @@ class WrenchPanel(QWidget):
             for box, value in zip(boxes, each.wrench, strict=True):
                 box.put(float(value))
             self.axes.setCurrentIndex(0 if each.world else 1)
+            self.limited.setChecked(each.ends)
+            if each.ends:
+                self.begin.put(each.begin)
+                self.length.put(each.end - each.begin)
 
     def _load_link(self) -> None:
         """Show another link's wrench, or zeros."""
@@ -145,7 +171,11 @@ class WrenchPanel(QWidget):
 
     def _emit(self) -> None:
         wrench = np.array([box.value() for box in (*self.moment, *self.force)])
-        self.set.emit(self.link.currentData(), wrench, self.axes.currentIndex() == 0)
+        begin, end = 0.0, math.inf
+        if self.limited.isChecked():
+            begin = self.begin.value()
+            end = begin + self.length.value()
+        self.set.emit(self.link.currentData(), wrench, self.axes.currentIndex() == 0, begin, end)
 
 
 def _reported(each: SetWrench) -> str:
@@ -156,4 +186,5 @@ def _reported(each: SetWrench) -> str:
         for half, unit in ((force, "N"), (moment, "N m"))
         if any(half)
     ]
-    return f"{' and '.join(parts) or 'zero'}, {AXES[0] if each.world else AXES[1]}"
+    when = f", from {each.begin:.6g} to {each.end:.6g} s" if each.ends else ""
+    return f"{' and '.join(parts) or 'zero'}, {AXES[0] if each.world else AXES[1]}{when}"

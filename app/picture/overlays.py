@@ -11,15 +11,18 @@ import numpy as np
 from PyQt6.QtCore import QObject, pyqtSignal
 
 import engine
+from app.acting.loaded_robot import alone
 from app.desktop import theme
 from app.desktop.numbers import si_text
-from app.gl import distance, pushes
+from app.gl import balance, distance, pushes
 from app.gl.backdrop import DARK, LIGHT, Backdrop
 from app.gl.batch import Batch, Box
 from app.gl.extras import Appearance, Copies, Extras, Label
 from app.gl.glyphs import Explainer, Trails
 from app.gl.scene import Content, with_ghost
 from app.gl.world import World, join_contents
+from app.simulation.contacts import Contacts
+from app.simulation.support import support_of
 
 THROUGH = 0.4
 """The opacity of a transparent robot; an opacity of a half or less casts no shadow."""
@@ -52,7 +55,9 @@ class Overlays(QObject):
     def __init__(self) -> None:
         super().__init__()
         self.kinds: frozenset[str] = frozenset()
-        """The visible kinds: "frames", "axes", "masses", "inertias", "names", "trails"."""
+        """The visible kinds: "frames", "axes", "masses", "inertias", "names", "trails", "support"."""
+        self.gravity = np.array([0.0, 0.0, -GRAVITY])
+        """Gravity (3,), m/s², along which the support is seen."""
         self.hidden: frozenset[int] = frozenset()
         """The links of the robot without overlays; the viewport does not draw them either."""
         self.trails: Trails | None = None
@@ -67,6 +72,8 @@ class Overlays(QObject):
         self._ghost: tuple[np.ndarray, np.ndarray] | None = None  # poses and tints of its links
         self._lit: np.ndarray | None = None  # tints of the robot's own links
         self._second_robot: tuple[Content, np.ndarray] | None = None  # another robot, and its link poses
+        self.second_contacts: Contacts | None = None
+        """The second robot's contacts, as drawn."""
         self._chosen_second_link = -1
         self._chosen_obstacles: tuple[int, ...] = ()
         self._chosen_bodies: tuple[int, ...] = ()
@@ -229,9 +236,11 @@ class Overlays(QObject):
             self._chosen_obstacles, self._chosen_bodies = wanted
             self._change()
 
-    def set_second_robot(self, content: Content | None, poses: np.ndarray | None = None) -> None:
-        """Show another robot with links at (links, 4, 4); None for none."""
-        before = self._second_robot
+    def set_second_robot(
+        self, content: Content | None, poses: np.ndarray | None = None, contacts: Contacts | None = None
+    ) -> None:
+        """Show another robot with links at (links, 4, 4), and its contacts; None for none."""
+        before, self.second_contacts = self._second_robot, contacts
         self._second_robot = None if content is None or poses is None else (content, poses)
         if self._second_robot is None and any(end.second >= 0 for end in self.distance):
             self.distance = ()
@@ -303,12 +312,12 @@ class Overlays(QObject):
 
     def extras(
         self, poses: np.ndarray | None, center: np.ndarray, alone: bool = False, wrench: np.ndarray | None = None,
-        selected: bool = True,
+        selected: bool = True, contacts: Contacts | None = None,
     ) -> Extras:  # fmt: skip
         """Return the extras for links at (links, 4, 4) of a robot drawn at offset `center` (3,); `alone` as in `seen`.
 
         A robot alone has arrows for `wrench` (links, 6), N m and N along the links' own axes. What is selected is
-        highlighted and named, if `selected`.
+        highlighted and named, if `selected`. The `contacts` are those of these poses.
         """
         if poses is None or self._model is None:
             return Extras(world=self._world, backdrop=self.backdrop)
@@ -316,9 +325,9 @@ class Overlays(QObject):
             return self._known[1]
         acting = pushes.of_links(wrench) if alone else self._pushes
         if not selected:
-            return self._made(poses, center, alone, acting, Selected())
+            return self._made(poses, center, alone, acting, Selected(), contacts)
         chosen = Selected(self._chosen, *self._selected_others(len(poses), alone))
-        self._known = poses, self._made(poses, center, alone, acting, chosen)
+        self._known = poses, self._made(poses, center, alone, acting, chosen, contacts)
         return self._known[1]
 
     def _selected_others(self, links: int, alone: bool) -> tuple[int, str, tuple[int, ...]]:
@@ -332,8 +341,9 @@ class Overlays(QObject):
         return drawn[-1] if drawn else -1, self._robot_name, (*drawn[:-1], *self._chosen_bodies)
 
     def _made(
-        self, poses: np.ndarray, center: np.ndarray, alone: bool, acting: Sequence[pushes.Push], selected: Selected
-    ) -> Extras:
+        self, poses: np.ndarray, center: np.ndarray, alone: bool, acting: Sequence[pushes.Push], selected: Selected,
+        contacts: Contacts | None,
+    ) -> Extras:  # fmt: skip
         link, beside, robot, others = selected
         tints, ghost = self._lit, None if alone else self._ghost
         if ghost is not None:
@@ -361,10 +371,27 @@ class Overlays(QObject):
         if len(line):
             color = distance.ON_DARK if self.backdrop is DARK else distance.ON_LIGHT
             glyphs = _merged(glyphs, distance.shapes(line, self._size, color))
+        support, weighed = self._supported(poses, center, contacts)
+        glyphs = _merged(glyphs, support)
         x, y = map(float, here[0, :2, 3])
         above = [Label(robot, (x, y, float(here[:, 2, 3].max()) + NAMED * self._size), chosen=True)] if robot else []
-        labels = (*above, *_length(line), *self._labels(here, link), *map(_reported, arrows))
+        labels = (*above, *weighed, *_length(line), *self._labels(here, link), *map(_reported, arrows))
         return Extras(appearance, glyphs, kinds, labels, self._world, self.backdrop)
+
+    def _supported(
+        self, poses: np.ndarray, center: np.ndarray, contacts: Contacts | None
+    ) -> tuple[dict[str, Copies], tuple[Label, ...]]:
+        """Return the glyphs of the support, if it is shown and there is one, with the label of the centre of mass."""
+        if "support" not in self.kinds or (mass := self._explainer.center_of_mass(poses)) is None:
+            return {}, ()
+        if (found := support_of(alone(self._model), contacts, mass, self.gravity)) is None:
+            return {}, ()
+        below = found.below + center
+        made = balance.shapes(
+            found.corners + center, mass + center, below, found.pressed + center, found.margin < 0, self._size
+        )
+        x, y, z = map(float, below)
+        return made, (Label(f"CoM {margin_text(found.margin)}", (x, y, z)),)
 
     def _labels(self, poses: np.ndarray, chosen: int) -> Iterable[Label]:
         if chosen < 0 and "names" not in self.kinds:
@@ -382,6 +409,11 @@ def _alike(one: Sequence[pushes.Push], other: Sequence[pushes.Push]) -> bool:
         mine.link == yours.link and mine.world == yours.world and np.array_equal(mine.wrench, yours.wrench)
         for mine, yours in zip(one, other, strict=True)
     )
+
+
+def margin_text(margin: float) -> str:
+    """Return such as "42 mm inside" for the distance from a support's edge, m, negative outside."""
+    return f"{si_text(abs(margin), 'm')} {'inside' if margin >= 0 else 'outside'}"
 
 
 def _length(line: np.ndarray) -> Iterable[Label]:

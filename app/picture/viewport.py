@@ -14,7 +14,6 @@ from PyQt6.QtWidgets import QApplication, QWidget
 import engine
 from app.gl.batch import Batch, Box
 from app.gl.camera import Camera
-from app.gl.contact_marks import Marks
 from app.gl.picking import Hit, corners_at, fit_until_seen, pick, ray, way_to, way_to_tiny
 from app.gl.renderer import DETAILS
 from app.gl.scene import REACH, Scene
@@ -68,7 +67,6 @@ class Viewport(SteeredView):
         self._scene: Scene | None = None
         self._collisions = False
         self._contacts: Contacts | None = None
-        self._marks: Marks | None = None  # of the contacts, if they are shown
         self._marking = False
         self._weight, self._size = 1.0, 1.0  # of the robot, N and m
         self._bounded: tuple[tuple[object, object], Box] | None = None  # `robot_bounds`, with what they are of
@@ -115,7 +113,7 @@ class Viewport(SteeredView):
         """
         before = self._scene
         self._scene, self._poses, self._first, self._batch, self.floor = None, None, None, None, 0.0
-        self._contacts, self._marks, self._model, self._center = None, None, model, np.zeros(3)
+        self._contacts, self._model, self._center = None, model, np.zeros(3)
         self.overlays.set_robot(None, 1.0)
         self._problem.reset()
         if model is not None:
@@ -155,7 +153,6 @@ class Viewport(SteeredView):
     def show_contacts(self, on: bool) -> None:
         """Show or hide points, normals and forces of contacts over the frame, of this robot and of later ones."""
         self._marking = on
-        self._marks = self.shot.marks(self._contacts, self._center)
         self._change()
 
     def hide_links(self, links: frozenset[int]) -> None:
@@ -163,7 +160,6 @@ class Viewport(SteeredView):
         if self._scene is not None:
             self._scene.hide(links)
         self.overlays.hide(links)
-        self._marks = self.shot.marks(self._contacts, self._center)
         self._change()
 
     @property
@@ -219,7 +215,6 @@ class Viewport(SteeredView):
         self._poses, self._batch, self._center, self._contacts = poses, batch, center, contacts
         follows, self._moves = self.follow and self._moves, True
         self._first = poses if self._first is None else self._first
-        self._marks = self.shot.marks(self._contacts, self._center)
         if not self._framed:
             self._settle()
             self._framed = self._scene.ready
@@ -313,7 +308,7 @@ class Viewport(SteeredView):
         """Return the current view."""
         ratio = self.devicePixelRatioF()
         width, height = (max(1, round(side * ratio)) for side in (self.width(), self.height()))
-        return self.shot.view(self._poses, (width, height), self._batch, self._center, self._marks, selected=True)
+        return self.shot.view(self._poses, (width, height), self._batch, self._center, self._contacts, selected=True)
 
     @property
     def shot(self) -> Shot:
@@ -326,7 +321,7 @@ class Viewport(SteeredView):
 
     def view_of(self, size: tuple[int, int], batch: Batch | None = None) -> View:
         """Return the current view at a size, without a highlight of what is selected; of a batch, `batch` is drawn."""
-        return self.shot.view(self._poses, size, batch or self._batch, self._center, self._marks)
+        return self.shot.view(self._poses, size, batch or self._batch, self._center, self._contacts)
 
     def _change(self) -> None:
         """Redraw soon after a visible change, and in full once nothing has changed for `STILL`."""

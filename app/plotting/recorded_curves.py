@@ -157,10 +157,8 @@ def _states(pairs: Sequence[_FramePair], wanted: Wanted, sampled: bool) -> tuple
         rate.append(np.full_like(v[-1], np.nan))
         if before is not None and frame.time > before.time and (sampled or frame.setup.watched or not frame.begins):
             rate[-1] = (v[-1] - before.checkpoint.v[robot]) / (frame.time - before.time)
-        effort.append(effort_in(frame, robot, sampled))
+        effort.append(effort_in(frame, robot))
         target.append(np.where(pulled, at.target[robot], np.nan))
-        if sampled:  # such a run does not record the setpoints
-            target[-1] = np.full_like(target[-1], np.nan)
         contact.append(_contact(frame, robot) if with_contacts else None)
     time = np.array([pair.frame.time for pair in pairs])
     states = States(

@@ -188,19 +188,17 @@ class Replay:
         if not self._fresh or self.frame is None:
             return None
         self._fresh = False
-        return snapshot(self.frame, self.robot, self.run is not None and self.recording.is_sampled(self.run))
+        return snapshot(self.frame, self.robot)
 
 
-def effort_in(frame: engine.RecordedFrame, robot: int, sampled: bool) -> np.ndarray:
-    """(nv,), N m or N: efforts of the drives in a frame; NaN for gains in a sampled run, which lacks setpoints."""
+def effort_in(frame: engine.RecordedFrame, robot: int) -> np.ndarray:
+    """(nv,), N m or N: efforts of the drives in a frame."""
     settings, at = frame.setup.settings, frame.checkpoint
-    effort = settings.effort(*(x.astype(float) for x in (at.q, at.v, at.tau, at.target)))[robot]
-    kp = settings.kp[robot if len(settings.kp) > 1 else 0]
-    return np.where(sampled & (kp > 0), np.nan, effort)
+    return np.asarray(settings.effort(*(x.astype(float) for x in (at.q, at.v, at.tau, at.target)))[robot])
 
 
-def snapshot(frame: engine.RecordedFrame, robot: int, sampled: bool = False) -> Snapshot:
-    """Convert a frame to a snapshot with the robot of that index selected; see `effort_in`."""
+def snapshot(frame: engine.RecordedFrame, robot: int) -> Snapshot:
+    """Convert a frame to a snapshot with the robot of that index selected."""
     model, at = frame.setup.model, frame.checkpoint
     robot = robot if robot < len(at.q) else 0
     into = Snapshot(recorded_model(frame.setup, robot))
@@ -209,7 +207,7 @@ def snapshot(frame: engine.RecordedFrame, robot: int, sampled: bool = False) -> 
     into.time, into.robot, into.recorded = frame.time, robot, True
     into.q[:], into.v[:], into.target[:], into.tau[:] = q[robot], v[robot], at.target[robot], at.tau[robot]
     into.link_poses[:] = poses[robot]
-    into.effort[:] = effort_in(frame, robot, sampled)
+    into.effort[:] = effort_in(frame, robot)
     into.wrench = None if at.wrench is None else at.wrench[robot].astype(float)
     into.phases = {} if frame.begins else frame.phases
     if frame.contacts is not None:

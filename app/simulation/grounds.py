@@ -84,6 +84,8 @@ def scene_of(terrain: Terrain, size: float = 1.0) -> engine.Scene:
 
 def terrain_of(ground: object) -> Terrain:
     """Return the terrain of a ground of unknown origin, with its parameters if they can be derived."""
+    if isinstance(ground, engine.HeightField) and ground.rough is not None:
+        return Terrain(ROUGH, ground.rough[:-1])
     if not isinstance(ground, engine.Plane):
         return Terrain(FIELD, note=describe(ground))
     x, y, z = ground.normal

@@ -62,7 +62,8 @@ class Loop:
             try:
                 self._turn()
             except engine.Diverged as stop:
-                self._stop(Stopped(str(stop.after(self._running.time_before))))
+                stop = stop.after(self._running.time_before)
+                self._stop(Stopped(stop.problem, damped=stop.damped))
             except engine.ControllerError:  # already reported
                 self._steps_asked = 0
                 self.pause()

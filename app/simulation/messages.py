@@ -6,6 +6,7 @@ import math
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -91,19 +92,28 @@ class GhostState:
 
 @dataclass(frozen=True, eq=False)
 class SecondRobotState:
-    """The second robot: `link_poses` (links, 4, 4) as drawn, `q` (nq,) and `v` (nv,).
+    """The second robot: `q` (nq,), `v` (nv,), and `place` (3,), m, which is added to the positions of its links.
 
     `time`, s, is its own, since its start; it differs from the robot's if it was opened later, or after a branch from a
-    recording. `scene` is what it can touch, or None; it decides which algorithms support the robot.
+    recording. `scene` is what it can touch, or None; it decides which algorithms support the robot. `contacts` are of
+    its last step, without `place`.
     """
 
     model: engine.Model
     time: float
-    link_poses: np.ndarray
+    place: np.ndarray
     q: np.ndarray
     v: np.ndarray
     algorithm: str
     scene: engine.Scene | None
+    contacts: Contacts | None = None
+
+    @cached_property
+    def link_poses(self) -> np.ndarray:
+        """(links, 4, 4): as drawn."""
+        poses = np.array(engine.link_poses(self.model, self.q))
+        poses[:, :3, 3] += self.place
+        return poses
 
 
 @dataclass(frozen=True, eq=False)
@@ -303,10 +313,14 @@ class Findings:
 
 @dataclass(frozen=True)
 class Stopped:
-    """The run stopped by itself: the state is no longer finite, or the program failed."""
+    """The run stopped by itself: the state is no longer finite, or the program failed, with its traceback as `detail`.
 
-    message: str
+    `damped`: the implicit integrator would be stable.
+    """
+
+    problem: str
     detail: str = ""
+    damped: bool = False
 
 
 @dataclass(frozen=True)

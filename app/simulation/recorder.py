@@ -16,6 +16,7 @@ from app.simulation.running import Running
 Controllers = tuple[tuple[float, str], ...]
 """The changes of a run's controller: the time from which it drives, s, and its file, empty where it ends."""
 
+SPARE = 100  # inputs beyond two per frame, before those of dropped frames are dropped
 SPACING = 0.015  # s, wall time or simulated, between frames that are kept; the newest is always kept
 
 
@@ -38,7 +39,7 @@ class Recorder(Attachment):
     """Records the current robot; attached after all that sets its inputs."""
 
     def __init__(self, acting: Sequence[Attachment] = ()) -> None:
-        """`acting` are those whose `inputs` are kept with each frame: the drives, the wrenches, the controller."""
+        """`acting` are those whose `inputs` are kept: the second robot, drives, wrenches, and last the controller."""
         self._acting = acting
         self._inputs: WeakKeyDictionary[engine.Run, list[tuple[int, tuple[Any, ...]]]] = WeakKeyDictionary()
         """The inputs of each run's frames, where they changed, with the frame's index."""
@@ -122,6 +123,8 @@ class Recorder(Attachment):
                 return
             if changes and changes[-1][0] >= run.last:
                 changes.pop()
+            if len(changes) > 2 * len(run) + SPARE:  # the oldest frames are dropped
+                del changes[: max(bisect_right(changes, run.first, key=lambda each: each[0]) - 1, 0)]
             changes.append((run.last, inputs))
 
     def inputs_of(self, run: engine.Run, index: int) -> Any:
@@ -138,7 +141,7 @@ class Recorder(Attachment):
                 index = self.recording.at(run, since)
                 if index < run.last and self.recording.frame(run, index).time < since:
                     index += 1
-                self._inputs.setdefault(run, []).append((index, ({}, {}, path)))
+                self._inputs.setdefault(run, []).append((index, (None, {}, {}, path)))
 
     def controllers_of(self, run: engine.Run) -> Controllers:
         """Return the changes of a run's controller, as far as its frames are kept."""

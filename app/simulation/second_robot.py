@@ -1,7 +1,8 @@
 """The second robot, simulated beside the first, in the same thread and with the same time step.
 
 An `Attachment`: it takes as many steps as the robot and restarts with it. It has the robot's integrator, gravity,
-ground and hold setting, and an algorithm of its own. The two do not interact, and the second one is not recorded.
+ground and hold setting, and an algorithm of its own. The two do not interact. The second one's state is kept with each
+frame of the recording, and not in files.
 Where both are to begin together, as in a session, the robot's steps wait until the second one has been made.
 """
 
@@ -14,6 +15,7 @@ from functools import partial
 import numpy as np
 
 import engine
+from app.simulation.contacts import contacts_of
 from app.simulation.messages import SecondRobotState, Settings, Snapshot
 from app.simulation.preparing import ControlsApart, MadeApart, compile_steps
 from app.simulation.running import Running, can_stand, can_touch_itself, gains_of
@@ -70,8 +72,28 @@ class SecondRobot(MadeApart):
         self._simulation: engine.Simulation | None = None
         self._start: np.ndarray = np.zeros(0)
         self._time_before = 0.0  # s, its time when its simulation began
+        self._state: SecondRobotState | None = None
+        self._back: SecondRobotState | None = None  # with which the next step begins
         self.waits = False
         """Whether steps wait for the second robot, which has been or will be asked for."""
+
+    @property
+    def inputs(self) -> SecondRobotState | None:
+        """Its state, with which a branch of the recording continues."""
+        return self._state
+
+    def go_back(self, state: SecondRobotState, running: Running) -> None:  # noqa: ARG002, as `begin` has it
+        """Continue from a state of the same robot, also where its simulation is made again before the next step."""
+        if self._requested is None or self._requested.model is not state.model:
+            return
+        self._back = state
+        if self._simulation is not None:
+            self._continue(state.q, state.v, state.time)
+
+    def _continue(self, q: np.ndarray, v: np.ndarray, seconds: float) -> None:
+        self._simulation.reset(q[None], v[None])
+        self._time_before = seconds
+        self._keep_state()
 
     def expect(self, on: bool, running: Running) -> None:  # noqa: ARG002, as `begin` has it
         """Have steps wait for the second robot until it has been made or refused."""
@@ -79,7 +101,7 @@ class SecondRobot(MadeApart):
 
     def begin(self, requested: SecondRobotRequest, running: Running) -> None:
         """Add the requested robot."""
-        self._requested = requested
+        self._requested, self._back = requested, None
         self._make(running)
 
     def change_algorithm(self, name: str, running: Running) -> None:
@@ -92,7 +114,7 @@ class SecondRobot(MadeApart):
 
     def end(self, running: Running) -> None:  # noqa: ARG002, as `begin` has it
         """Remove the second robot."""
-        self._requested = self._simulation = None
+        self._requested = self._simulation = self._state = None
 
     def after_jump(self, running: Running) -> None:
         if self._requested is None:
@@ -100,12 +122,13 @@ class SecondRobot(MadeApart):
         if dependencies(running) != self._like:
             self._make(running)
         elif running.time == 0 and self._simulation is not None:
+            self._back = None
             self._reset()
 
     def _make(self, running: Running, before: str = "") -> None:
         """Make its simulation again; `before` begins a refusal."""
         requested, like = self._requested, dependencies(running)
-        self._like, self._simulation = like, None
+        self._like, self._simulation, self._state = like, None, None
         settings, dt, integrator = running.settings, running.simulation.dt, running.simulation.integrator
         scene = settings.touched if can_stand(running.model) else settings.scene
 
@@ -131,9 +154,11 @@ class SecondRobot(MadeApart):
                 self._time_before = before
                 made.reset(*meanwhile.state())
                 made.target[:], made.steps = meanwhile.target, meanwhile.steps
+                self._keep_state()
+            elif self._back is not None:
+                self._continue(self._back.q, self._back.v, self._back.time)
             elif requested.state is not None:
-                made.reset(*(x[None] for x in requested.state))
-                self._time_before = requested.time
+                self._continue(*requested.state, requested.time)
                 self._requested = replace(requested, state=None)  # a reset returns it to its place
             self.waits = False
             self.report_problem("")
@@ -144,6 +169,7 @@ class SecondRobot(MadeApart):
         simulation.reset(self._start[None])
         of_v = simulation.model.q_of_v
         simulation.target[:, of_v >= 0] = self._start[of_v[of_v >= 0]]
+        self._keep_state()
 
     def before_steps(self, running: Running, count: int) -> bool:  # noqa: ARG002
         if self.waits:
@@ -157,27 +183,25 @@ class SecondRobot(MadeApart):
             self._simulation.step(count)
             self._simulation.check()
         except engine.Diverged as why:
-            self._simulation, self._like = None, ()  # made again at the next jump, such as a reset
+            self._simulation, self._like, self._state = None, (), None  # made again at the next jump, such as a reset
             self.report_problem(f"{self._requested.model.name}: {why}")
+            return
+        self._keep_state()
+        self._back = None
+
+    def _keep_state(self) -> None:
+        simulation, requested = self._simulation, self._requested
+        q, v = simulation.q[0].astype(float), simulation.v[0].astype(float)
+        place = np.zeros(3) if is_free(requested.model) else requested.place
+        time_ = self._time_before + simulation.time
+        contacts = contacts_of(simulation.contacts, simulation.dt, 0)
+        self._state = SecondRobotState(
+            requested.model, time_, place, q, v, simulation.algorithm, simulation.scene, contacts
+        )  # fmt: skip
 
     def show(self, frame: Snapshot) -> None:
         """Add its state to the snapshot."""
-        simulation, frame.second_robot = self._simulation, None
-        if simulation is None or self._requested is None:
-            return
-        q, v = simulation.q[0].astype(float), simulation.v[0].astype(float)
-        poses = np.asarray(engine.link_poses(simulation.model, q)).copy()
-        if not is_free(simulation.model):
-            poses[:, :3, 3] += self._requested.place
-        frame.second_robot = SecondRobotState(
-            self._requested.model,
-            self._time_before + simulation.time,
-            poses,
-            q,
-            v,
-            simulation.algorithm,
-            simulation.scene,
-        )
+        frame.second_robot = self._state
 
 
 class SecondRobotControls(ControlsApart):
@@ -197,6 +221,10 @@ class SecondRobotControls(ControlsApart):
     def expect(self, on: bool) -> None:
         """Have the robot's steps wait for the second robot that will be set, or no longer."""
         self._change(partial(self._attached.expect, on))
+
+    def go_back(self, state: SecondRobotState) -> None:
+        """Have it continue from a state that was recorded, if it is still the same robot."""
+        self._change(partial(self._attached.go_back, state))
 
     def set_algorithm(self, name: str) -> None:
         """Set the second robot's algorithm, one that steps on a CPU or "auto"; it continues from its state."""

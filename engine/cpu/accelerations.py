@@ -166,22 +166,27 @@ def _cfa(forces, result, dynamics, _loads, phases):
 
 
 class Algorithm(NamedTuple):
-    """An algorithm of steps: its workspace for a model, arrays of the same types, and its two kernels."""
+    """An algorithm of steps: its workspace for a model, arrays of the same types, and its two kernels.
+
+    `seconds` are those to compile it, beyond ABIA's. `is_shared`: threads share each call for one robot.
+    """
 
     workspace: Callable[[Model], Work]
     example: Work
     prepare: Function
     accelerations: Function
+    seconds: float = 0.0
+    is_shared: bool = False
 
 
 _REAL, _WHOLE = np.zeros(1), np.zeros(1, np.int64)
 _MATRIX, _CUBE = _REAL[None], _REAL[None, None]
 ABIA = Algorithm(lambda _model: (), (), _prepare_abia, _abia)
 JSIIA = Algorithm(jsiia.dense, Dense(_MATRIX, _MATRIX, _CUBE, _MATRIX, _MATRIX), _prepare_jsiia, _jsiia)
-CFA = Algorithm(cfa.workspace, CfaWorkspace(_MATRIX, _CUBE, _MATRIX, 1.0), _prepare_cfa, _cfa)
+CFA = Algorithm(cfa.workspace, CfaWorkspace(_MATRIX, _CUBE, _MATRIX, 1.0), _prepare_cfa, _cfa, 0.1)
 DCA = Algorithm(
     lambda _model: dca_step.GroupArguments(np.zeros(dca_step.ARGUMENTS, np.int64)), dca_step.GroupArguments(_WHOLE),
-    dca_step.prepare, dca_step.accelerations,
+    dca_step.prepare, dca_step.accelerations, 0.4, True,
 )  # fmt: skip
 
 
@@ -190,15 +195,21 @@ def _by_name(name):
     return ABIA if name == "abia" else JSIIA if name == "jsiia" else CFA if name == "cfa" else DCA
 
 
+def algorithm_named(name: str) -> Algorithm:
+    """Return the algorithm of that name."""
+    found: Algorithm = _by_name.function(name)
+    return found
+
+
 def dynamics(algorithm: str, model: Model, lanes: tuple[int, ...]) -> Dynamics:
     """Return the inputs of an algorithm for a block of robots like a model."""
-    w, work = slot.workspace(len(model.parent), lanes), _by_name.function(algorithm).workspace(model)
+    w, work = slot.workspace(len(model.parent), lanes), algorithm_named(algorithm).workspace(model)
     return Dynamics(algorithm, pack_coupling(model), *pack(model), w, lanes, work)
 
 
 def example(algorithm: str, lanes: tuple[int, ...]) -> Dynamics:
     """Return arrays of the types and dimensions of those in `dynamics`, for compiling kernels."""
-    coupling, work = PackedCoupling(_WHOLE, _REAL, _REAL, _WHOLE, _REAL, _REAL), _by_name.function(algorithm).example
+    coupling, work = (PackedCoupling(_WHOLE, _REAL, _REAL, _WHOLE, _REAL, _REAL), algorithm_named(algorithm).example)
     return Dynamics(algorithm, coupling, _WHOLE[None], _MATRIX, _MATRIX, lanes, work)
 
 

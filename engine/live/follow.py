@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.divergence import described
+from engine.divergence import Diverged, described
 from engine.live import places
 from engine.live.records import Reader
 from engine.recording import Recording, Run
@@ -39,8 +39,8 @@ class LiveReader:
         """The run file with the robot, its scene and the first frame."""
         self.ended = False
         """Whether the script has ended or closed the link, and everything was read."""
-        self.divergence = ""
-        """When the simulation diverged, in which joint first, and what to do, in a sentence; empty where it did not.
+        self.divergence: Diverged | None = None
+        """When the simulation diverged, in which joint first, and what to do; None where it did not.
 
         A batch that freezes robots diverges with the last one.
         """
@@ -62,9 +62,9 @@ class LiveReader:
         return run
 
 
-def _divergence(frame: StoredFrame, setup: Setup) -> str:
+def _divergence(frame: StoredFrame, setup: Setup) -> Diverged | None:
     if frame.divergences is None or (setup.settings.freezes and not frame.divergences[0].all()):
-        return ""
+        return None
     steps, velocity = frame.divergences
     robot = int(np.argmin(np.where(steps > 0, steps, np.inf)))
-    return str(described(setup.settings, robot, int(steps[robot]), int(velocity[robot])))
+    return described(setup.settings, robot, int(steps[robot]), int(velocity[robot]))

@@ -30,7 +30,7 @@ from engine.recording.inputs import Inputs
 from engine.recording.packing import Array, alike, shared
 from engine.recording.recording import Recording
 from engine.recording.run import Run
-from engine.recording.run_format import FORMAT, UNORDERED, arrays_of, reading_settings, require_run
+from engine.recording.run_format import UNORDERED, arrays_of, reading_settings, refuse_newer, require_run
 from engine.recording.setup import Setup
 from engine.recording.trajectories import of_frames, of_one_batch
 from engine.rollout import Trajectory
@@ -196,8 +196,7 @@ def read_run(path: str | Path) -> SavedRun:
         raise ValueError(_NO_RUN.format(name, "its settings are not a JSON object"))
     if not isinstance(version := settings.get("format", 0), int):
         raise ValueError(_NO_RUN.format(name, f"its format is {version!r:.80}, and no whole number"))
-    if version > FORMAT:
-        raise ValueError(f"{name} is of format {version}, and this Catena reads up to {FORMAT}; take a newer one")
+    refuse_newer(name, version)
     _require_numbers(name, run)
     return SavedRun(str(path), settings, run, arrays)
 

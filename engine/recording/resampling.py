@@ -76,7 +76,6 @@ class _Resampling:
 
     def __init__(self, recording: Recording, run: Run, interval: float | None, span: tuple[float, float] | None):
         self._source, self._run, self._interval = recording, run, interval
-        self._sampled = recording.is_sampled(run)
         self.first, self.last = first_of(recording, run), run.last
         if span is not None:
             self.first = max(self.first, recording.at(run, span[0]))
@@ -128,7 +127,7 @@ class _Resampling:
             self._recording.go_on(simulation, self.time, setup.about, setup.watched)
         else:
             self._recording.add(simulation, begins=True)
-        self._keep(checkpoint.tau.astype(float) if self._sampled else simulation.effort)
+        self._keep(simulation.effort)
 
     def _advance(self, simulation: Simulation, end: int, limit: int) -> None:
         """Advance to step `end`, with a frame after each wanted step, up to `limit`."""

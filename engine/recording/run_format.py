@@ -22,6 +22,12 @@ FREE_SAMPLES, BYTES = 20_000, 16
 UNORDERED = "its times are not in order, or not as many as its states"
 
 
+def refuse_newer(name: str, version: int) -> None:
+    """Raise ValueError for a file of a newer format than this one."""
+    if version > FORMAT:
+        raise ValueError(f"{name} is of format {version}, and this Catena reads up to {FORMAT}; take a newer one")
+
+
 def arrays_of(model: Model, trajectory: Trajectory, settings: dict[str, Any]) -> dict[str, Any]:
     """Return the arrays of any run file, by their names; wrenches where there are any."""
     arrays = {name: getattr(trajectory, name) for name in ("time", *KEPT)}

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.recording.frames import StoredFrame, are_samples
+from engine.recording.frames import StoredFrame
 from engine.recording.packing import Array
 from engine.recording.recording import Recording
 from engine.recording.run import Run
@@ -38,8 +38,7 @@ def of_frames(frames: list[StoredFrame], setups: Sequence[Setup], effort: Array 
     v: Any
     q, v = (np.stack([getattr(frame, name) for frame in frames], 1) for name in "qv")
     if effort is None:
-        sampled = are_samples(frames, setups)
-        effort = np.stack([_effort(frame, setups[frame.setup], sampled) for frame in frames], 1)
+        effort = np.stack([_effort(frame, setups[frame.setup]) for frame in frames], 1)
     links, names = _pushed(frames, setups[-1]), setups[-1].model.link_names
     wrench: Any = _wrenches(frames, setups[-1], links) if links else None
     arrays = q, v, effort.astype(v.dtype), wrench
@@ -49,10 +48,10 @@ def of_frames(frames: list[StoredFrame], setups: Sequence[Setup], effort: Array 
     return Trajectory(time, q, v, tau, wrench, tuple(names[link] for link in links))
 
 
-def _effort(frame: StoredFrame, setup: Setup, sampled: bool) -> Array:
-    """(batch, nv): the effort in a frame's state; for a sample, which has no setpoints, its tau."""
+def _effort(frame: StoredFrame, setup: Setup) -> Array:
+    """(batch, nv): the effort in a frame's state."""
     tau, target = (np.broadcast_to(x, frame.v.shape).astype(float) for x in frame.inputs[:2])
-    return tau if sampled else setup.settings.effort(frame.q.astype(float), frame.v.astype(float), tau, target)
+    return setup.settings.effort(frame.q.astype(float), frame.v.astype(float), tau, target)
 
 
 def _pushed(frames: Sequence[StoredFrame], setup: Setup) -> list[int]:

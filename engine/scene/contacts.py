@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.scene.tolerances import STICKING_SPEED, STICKING_SPEED_SINGLE
+from engine.scene.contact_tolerances import STICKING_SPEED, STICKING_SPEED_SINGLE
 
 Array = NDArray[np.floating]
 

@@ -23,15 +23,17 @@ class HeightField:
 
     `heights[i, j]` is at `origin` + (j, i, 0) · `cell`, all in m. Without an origin the centre of the grid is at x = y
     = 0. Each cell is two triangles, split along the diagonal from its smallest to its largest x and y. Beyond the
-    border the ground continues at the border's heights.
+    border the ground continues at the border's heights. `rough` has the arguments height, length, seed and size of
+    `rough_ground` for what that made, so that a file keeps them; None for other heights.
 
-    Raises ValueError for heights that are not finite or fewer than 2 × 2, for a cell that is not positive, and for a
-    ground beyond the limits above.
+    Raises ValueError for heights that are not finite or fewer than 2 × 2, for a cell that is not positive, for a
+    ground beyond the limits above, and for `rough` of other than four numbers.
     """
 
     heights: Array
     cell: float
     origin: Origin | None = None
+    rough: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         try:
@@ -58,7 +60,11 @@ class HeightField:
         origin = np.asarray(corner if self.origin is None else self.origin, float)
         if origin.shape != (3,) or not np.all(np.isfinite(origin)):
             raise ValueError(f"a height field's origin is {self.origin}; expected three numbers in m")
+        rough = None if self.rough is None else np.asarray(self.rough)
+        if rough is not None and (rough.shape != (4,) or rough.dtype.kind not in "if" or not np.isfinite(rough).all()):
+            raise ValueError(f"a height field's rough is {self.rough}; expected height, length, seed and size, or None")
         heights.flags.writeable = False
+        object.__setattr__(self, "rough", None if rough is None else tuple(map(float, rough)))
         object.__setattr__(self, "heights", heights)
         object.__setattr__(self, "cell", float(self.cell))
         object.__setattr__(self, "origin", (float(origin[0]), float(origin[1]), float(origin[2])))

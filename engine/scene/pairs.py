@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from engine.model import FREE, WORLD, Collision, Model
 from engine.scene.cached_hulls import hulls, of_link
 from engine.scene.coefficients import coefficients
+from engine.scene.contact_tolerances import MAX_CONTACTS
 from engine.scene.obstacle import Obstacle
 from engine.scene.points import KEPT
 from engine.scene.scene import Scene
 from engine.scene.shapes import Solid
-from engine.scene.tolerances import MAX_CONTACTS
 
 Array = NDArray[np.floating]
 Indices = NDArray[np.int64]

@@ -42,7 +42,8 @@ def rough_ground(height: float, length: float, seed: int = 0, size: float = 1.0)
     ):
         heights += np.cos(wave[0] * x[None] + wave[1] * x[:, None] + phase)
     heights *= 1 - 0.7 * np.exp(-(x[None] ** 2 + x[:, None] ** 2) / size**2)
-    return HeightField(height * heights / np.abs(heights).max(), 2 * half / cells)
+    made = (height, length, seed, size) if isinstance(seed, int | np.integer) else None  # else it has no number
+    return HeightField(height * heights / np.abs(heights).max(), 2 * half / cells, rough=made)
 
 
 def stairs(count: float, rise: float, depth: float, width: float, distance: float) -> tuple[Obstacle, ...]:

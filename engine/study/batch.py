@@ -36,8 +36,8 @@ ROBOT_VARIABLES = ("mass", "payload", "damping", "joint_friction", "kp", "kd", "
 class Batch:
     """The results of samples (N,): `columns` (N,) by name, NaN or false for robots that `diverged` (N,).
 
-    `diverged_at` (N,) is in s. `trajectories` has time (looks,), q (looks, nq) and v (looks, nv) of those to be kept;
-    `made` has the simulation settings of each, in the form of a run file. `seconds` is the wall time.
+    `diverged_at` (N,) is in s. `trajectories` has time (looks,), q (looks, nq), v and tau (looks, nv) of those to
+    be kept; `made` has the simulation settings of each, in the form of a run file. `seconds` is the wall time.
     """
 
     task: Task
@@ -45,7 +45,7 @@ class Batch:
     diverged: NDArray[np.bool_]
     diverged_at: Array
     seconds: float = 0.0
-    trajectories: dict[int, tuple[Array, Array, Array]] = field(default_factory=dict)
+    trajectories: dict[int, tuple[Array, Array, Array, Array]] = field(default_factory=dict)
     made: dict[int, dict[str, Any]] = field(default_factory=dict)
 
     def of(self, task: Task) -> Batch:
@@ -113,7 +113,7 @@ def _stepped(
     chosen = np.flatnonzero(np.isin(task.samples, study.trajectories) | paths)
     samples_needed = len(chosen) > 0 or any(each.follows for each in running)
     stride = max(1, round(study.every / group.settings.dt)) if samples_needed else max(1, steps)
-    states: list[tuple[float, Array, Array]] = []
+    states: list[tuple[float, Array, Array, Array]] = []
     clock = _Clock(simulation, any(quantity.kind == MEASURED for quantity in group.quantities))
     for start in range(0, steps + stride, stride):
         instant = Instant(simulation, clock.step_time)
@@ -121,8 +121,8 @@ def _stepped(
             if each.follows or start == 0 or start >= steps:
                 each.take(instant)
         if len(chosen):
-            q, v = (np.array(to_host(x[chosen]), float) for x in (simulation.q, simulation.v))
-            states.append((simulation.time, q, v))
+            q, v, tau = (np.array(to_host(x[chosen]), float) for x in (simulation.q, simulation.v, simulation.tau))
+            states.append((simulation.time, q, v, tau))
         if start >= steps:
             break
         with clock:
@@ -135,10 +135,8 @@ def _stepped(
         assert divergences is not None
         diverged_at[diverged] = divergences[0][diverged] * simulation.dt
     columns = {each.kept.name: each.result(diverged) for each in running}
-    trajectories = {
-        int(task.samples[row]): tuple(np.array(x) for x in zip(*((t, q[k], v[k]) for t, q, v in states), strict=True))
-        for k, row in enumerate(chosen)
-    }
+    looks = tuple(map(np.array, zip(*states, strict=True)))
+    trajectories = {int(task.samples[row]): (looks[0], *(x[:, k] for x in looks[1:])) for k, row in enumerate(chosen)}
     made = {int(task.samples[row]): _made(study, group, task.only(int(row)), threads) for row in chosen}
     return Batch(task, columns, diverged, diverged_at, perf_counter() - began, trajectories, made)  # type: ignore[arg-type]
 

@@ -144,13 +144,12 @@ class Results:
 
 def write_run(path: Path, group: Group, batch: Batch, sample: int, title: str) -> None:
     """Write a sample's run as a file that the window can play and continue from any frame."""
-    model, (time, q, v) = group.model, batch.trajectories[sample]
+    model = group.model
     robot = robot_as_text(model) if model.source is None else {"robot": str(Path(model.source).resolve())}
     wording = group.settings._asdict() | robot | {"study": title, "sample": sample, "catena": __version__}
     wording |= {"floating": model.options.get("floating", False), "package_dir": model.options.get("package_dirs", [])}
     wording |= {} if group.program is None else {"controller": str(group.program.path)}
-    trajectory = Trajectory(time, q, v, np.zeros((len(time), model.nv)))
-    save_trajectory(path, model, trajectory, wording, more=batch.made[sample])
+    save_trajectory(path, model, Trajectory(*batch.trajectories[sample]), wording, more=batch.made[sample])
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

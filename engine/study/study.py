@@ -143,9 +143,7 @@ class Study:
 
     def trajectory(self, sample: int) -> Trajectory:
         """Repeat the run of one sample, with every look; it reproduces the results bit by bit."""
-        group, batch = self._again(sample)
-        time, q, v = batch.trajectories[sample]
-        return Trajectory(time, q, v, np.zeros((len(time), group.model.nv)))
+        return Trajectory(*self._again(sample)[1].trajectories[sample])
 
     def save_run(self, sample: int, path: str | Path) -> dict[str, Any]:
         """Repeat the run of one sample, and write it as a file that the window can play.

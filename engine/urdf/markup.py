@@ -19,7 +19,7 @@ from engine.text import in_one_line, shorten
 from engine.urdf import non_xml, numerals
 from engine.urdf.mesh_paths import PathName
 from engine.urdf.source import Source, TagOffsets
-from engine.urdf.xacro.sandboxed_expansion import XacroError, expand
+from engine.urdf.xacro.sandbox import XacroError, expand
 
 Element = Any
 """An lxml element; lxml has no types."""
@@ -383,7 +383,8 @@ class Document:
             return None
         if abs(value := values[0]) < UNLIMITED:
             return value
-        if abs(value) != float(f"1e{round(math.log10(abs(value)))}"):  # a power of ten is meant as no limit
+        meant = value == math.copysign(float(f"1e{round(math.log10(abs(value)))}"), none)
+        if not meant:  # as a power of ten is, of the sign that suits
             plain = NO_LIMIT if none > 0 else f"-{NO_LIMIT}"
             used = f'no {attribute} limit is used; write {attribute}="{plain}" if that is meant, else a smaller one'
             self.warning(element, f"{attribute} {value:g} is read as no limit, as from {UNLIMITED:g} on", used)

@@ -131,7 +131,7 @@ def test_robots_that_diverge_are_frozen_and_counted_while_the_others_go_on(bench
     frame(bench, of(3))
     bench.play()
     (stopped,) = (each for each in until(bench, lambda: not bench.robot.playing) if isinstance(each, Stopped))
-    assert re.fullmatch(r"all 3 robots have diverged by [\d.]+ s", stopped.message)
+    assert re.fullmatch(r"all 3 robots have diverged by [\d.]+ s", stopped.problem)
     frame(bench, lambda each: np.all(each.batch.diverged))
 
 

@@ -43,7 +43,7 @@ def asked(widget, at: QPoint) -> None:
 WORDS = {
     "Simulation › Friction and restitution": ("friction", "bounce"),
     "View › Angles in radians": ("degrees",),
-    "View › Timing": ("fps",),
+    "View › Panels › Timing": ("fps",),
     "File › Export › Picture (.png)": ("screenshot",),
     "File › Export › Video of the run (.mp4)": ("record movie",),
     "View › Theme › Dark": ("dark mode",),
@@ -63,10 +63,10 @@ WORDS = {
     "Simulation › Algorithm › ABA": ("featherstone",),
     "Simulation › Algorithm › CRBA": ("mass matrix",),
     "Simulation › Reset": ("restart",),
-    "View › Forces": ("perturb",),
-    "View › Joints": ("setpoint", "pd gains"),
-    "View › Batch": ("envs",),
-    "View › Compare": ("benchmark",),
+    "View › Panels › Forces": ("perturb",),
+    "View › Panels › Joints": ("setpoint", "pd gains"),
+    "View › Panels › Batch": ("envs",),
+    "View › Panels › Compare": ("benchmark",),
     "Simulation › Terrain › Height field": ("hfield",),
     "Simulation › Ground": ("plane",),
     "Simulation › Floating base": ("fixed base",),
@@ -79,8 +79,8 @@ WORDS = {
     "Help › Documents › User guide": ("manual",),
     "Help › Keyboard shortcuts": ("hotkeys",),
     "Help › Log": ("console",),
-    "View › Plots": ("graph",),
-    "View › Robot": ("inertia",),
+    "View › Panels › Plots": ("graph",),
+    "View › Panels › Robot": ("inertia",),
 }
 """Commands, and words of other programs for them."""
 
@@ -243,9 +243,9 @@ def test_the_palette_has_the_exact_name_first(arm):
     view = arm.features[PaletteView]
     for words, name in (
         ("robots › pendulum", "File › Robots › pendulum"),
-        ("ghost", "View › Ghost"),
+        ("ghost", "View › Panels › Ghost"),
         ("reset", "Simulation › Reset"),
-        ("second robot", "View › Second robot"),
+        ("second robot", "View › Panels › Second robot"),
     ):
         assert rows(view, words)[0] == name
         assert view.palette.list.topLevelItem(0) is view.palette.list.currentItem(), words

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QPushButton
 from windows import answers, name_file, press, wait
 
@@ -190,6 +191,31 @@ def test_played_on_after_a_fault_nothing_drives_the_joints(qtbot, shown, choose)
     press(qtbot, window, window.run.play)
     wait(qtbot, lambda: bench.robot.time > before + 0.1)
     assert not bench.robot.newest.tau.any()
+
+
+def test_efforts_that_no_robot_has_are_the_controllers_fault_which_its_label_shows(qtbot, shown, choose):
+    window = shown(ROBOT)
+    choose(window, "def control(t, q, v):\n    return [1e300, 0]\n")
+    press(qtbot, window, window.run.play)
+    wait(qtbot, lambda: bool(window.workbench.controller.problem))
+    panel = window.features[DiagnosticsView].panel
+    (found,) = panel.diagnostics
+    assert found.element == "controller"
+    assert "control returned 1e+300 at [0]; expected an effort up to 1e+12 N m or N" in found.problem
+    window.docks["Diagnostics"].hide()
+    qtbot.mouseClick(window.features[ControllerView].label, Qt.MouseButton.LeftButton)
+    assert panel.isVisible()
+
+
+def test_a_run_that_diverges_under_a_controller_names_it(qtbot, shown, choose):
+    window = shown(ROBOT)
+    choose(window, "def control(t, q, v):\n    return [1e11, 0]\n")
+    press(qtbot, window, window.run.play)
+    panel = window.features[DiagnosticsView].panel
+    wait(qtbot, lambda: bool(panel.diagnostics) and not window.workbench.robot.playing)
+    (found,) = panel.diagnostics
+    assert found.element == "controller"
+    assert found.fix.startswith("check the efforts of mine.py, which drives the joints; or press Reset, then select")
 
 
 def test_one_whose_file_takes_long_to_execute_is_told_to_be_starting(qtbot, shown, choose, tmp_path):

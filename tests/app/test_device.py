@@ -127,7 +127,7 @@ def test_a_fault_of_the_program_in_making_one_is_told_as_such(swinging, pretende
     answer = configured(heard, heard.worker.configure(GPU))
     assert (answer.device, answer.settings.device) == ("cpu", "cpu")
     stop = heard.wait_for(Stopped)[0]
-    assert stop.message == f"the simulation stopped: {fault}"
+    assert stop.problem == f"the simulation stopped: {fault}"
     assert "pretended_gpu.py" in stop.detail, "no traceback to report"
     heard.worker.play()
     wait_for_frame(frames, lambda frame: frame.time > 0.02)
@@ -141,7 +141,7 @@ def test_a_fault_of_the_program_in_the_last_frame_changes_nothing_and_is_told(sw
     pretended_gpu.fault_in_flight = RuntimeError("no frame was requested")
     answer = configured(heard, heard.worker.configure(CPU))
     assert (answer.device, answer.refusal) == ("cuda", "no frame was requested")
-    assert heard.wait_for(Stopped)[0].message == "the simulation stopped: no frame was requested"
+    assert heard.wait_for(Stopped)[0].problem == "the simulation stopped: no frame was requested"
 
 
 def test_a_gpu_that_fails_in_flight_hands_over_to_the_cpu(swinging, pretended_gpu):

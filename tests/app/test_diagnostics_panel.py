@@ -8,7 +8,7 @@ from windows import wait
 
 import engine
 from app.features.diagnostics_view import DiagnosticsView
-from app.panels.diagnostics import ELEMENT, PROBLEM, DiagnosticsPanel
+from app.panels.diagnostics import ELEMENT, LINE, PROBLEM, DiagnosticsPanel
 
 BOX = '<visual><geometry><box size="1,1,1"/></geometry></visual>'
 
@@ -43,6 +43,16 @@ def test_faults_and_cures_are_read_in_full_however_narrow(qtbot):
     assert item.toolTip(2) == fault
     panel.copy()
     assert fault in QApplication.clipboard().text()
+
+
+def test_the_number_of_a_line_is_read_in_full(qtbot):
+    panel = DiagnosticsPanel()
+    qtbot.addWidget(panel)
+    panel.resize(900, 300)
+    panel.show()
+    for line in (7, 1234, 987654):
+        panel.show_file("arm.urdf", "arm.urdf", [engine.Diagnostic("warning", line, "<mass>", "it is 0", "none")])
+        wait(qtbot, lambda: panel.list.sizeHintForColumn(LINE) <= panel.list.columnWidth(LINE) < 100)
 
 
 def test_numbers_are_not_broken_over_lines(qtbot):

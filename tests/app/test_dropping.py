@@ -201,7 +201,8 @@ def test_what_was_not_opened_is_said_beside_what_opening_the_other_says(qtbot, a
     settled(qtbot, scene)
     assert drop(arm, ARM6, SCARA)
     left = LEFT_ONE.format(robot="arm7")
-    wait(qtbot, lambda: bar.currentMessage() == f"one robot at a time: arm6.urdf opens, scara.urdf did not; {left}")
+    second = "scara.urdf did not: File › Open second robot (Ctrl+Alt+O) has one beside it"
+    wait(qtbot, lambda: bar.currentMessage() == f"one robot at a time: arm6.urdf opens, {second}; {left}")
     drop(arm, SCARA)
     wait(qtbot, lambda: arm.workbench.robot.model.name == "scara" and not arm.workbench.opening.loading)
     assert "one robot" not in bar.currentMessage()

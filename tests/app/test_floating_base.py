@@ -6,16 +6,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PyQt6.QtCore import Qt
 from test_out_of_view import in_picture
 from windows import PATIENCE, boxed, case, started, wait, wait_loaded
 
 import engine
 from app.acting.drives import Drive
-from app.features.floating_base import FIXED, FREED, IN_THE_AIR, KEPT
+from app.features.floating_base import FIXED, FREED, IN_THE_AIR, KEPT, FloatingBase
 from app.features.ground_view import FIXED_TIP, NO_GROUND_TIP, TIP, GroundView
 from app.features.run_controls import FREE_ALREADY_TIP, FREE_TIP, NO_FILE_TIP
 from app.features.scene_view import NEW_RUN, SceneView
 from app.features.undo_view import UndoView
+from app.panels.inspection import robot_facts
 
 
 def test_undo_shows_the_robot_where_it_stands_then(qtbot, arm):
@@ -61,6 +63,24 @@ def test_a_robot_fixed_in_the_air_is_said_to_float_once_asked(opened, window, ex
         with case(stem):
             assert message.startswith(IN_THE_AIR) if stem in legged else "Floating base" not in message
             assert ("the pose 'standing' of its SRDF" in message) == (stem == "go2")
+            assert window.features[FloatingBase].button.isVisible() == (stem in legged)
+
+
+def test_a_button_in_the_picture_stays_until_the_base_is_free(qtbot, opened, example):
+    window = opened(example("solo12"))
+    button, bench = window.features[FloatingBase].button, window.workbench
+    wait(qtbot, lambda: bench.shown is not None)
+    facts = {row.label: row.text for row in robot_facts(bench.shown.model, bench.shown)[0].rows}
+    assert facts["base"] == "fixed to the world"
+    window.statusBar().clearMessage()
+    window.run.play.trigger()
+    wait(qtbot, lambda: bench.robot.time > 0.1)
+    assert button.isVisible()
+    assert window.viewport.rect().contains(button.geometry())
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    wait(qtbot, lambda: bench.robot.floating and not bench.opening.loading and bench.robot.newest is not None)
+    assert not button.isVisible()
+    assert {row.label: row.text for row in robot_facts(bench.shown.model, bench.shown)[0].rows}["base"] == "free"
 
 
 def test_it_is_said_once_of_a_robot(qtbot, opened, example):

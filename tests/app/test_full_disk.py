@@ -86,7 +86,7 @@ def test_a_table_of_plots_stays_as_it_was(played, tmp_path, monkeypatch):
     path = tmp_path / "plots.csv"
     path.write_text("as it was")
     monkeypatch.setattr("app.desktop.dialogs.ask_path", lambda *_: str(path))
-    monkeypatch.setattr("app.panels.plot_saving.table", lambda _: "1,2\n" * 5000)
+    monkeypatch.setattr("app.panels.plot_saving.table", lambda *_: "1,2\n" * 5000)
     with full():
         panel.saving.menu.actions()[0].trigger()
     assert reported == [f"{path} was not written: {FULL}"]

@@ -14,6 +14,7 @@ from windows import frames_of, wait, wait_loaded
 
 import engine
 from app.features.attaching import LiveView, RunExports, SceneView
+from app.panels.inspection import robot_facts
 
 FINGER = """  <link name="{0}">
     <inertial><mass value="0.05"/><inertia ixx="2e-5" iyy="2e-5" izz="1e-5" ixy="0" ixz="0" iyz="0"/></inertial>
@@ -76,6 +77,10 @@ def test_a_cube_is_grasped_lifted_recorded_replayed_and_exported(qtbot, opened, 
     lifted, end = bench.surroundings.part_pose(0)[:3, 3], bench.robot.newest.time
     assert lifted[2] > top + 0.1
     shown(qtbot, window, "lifted")
+    facts = {row.label: row.text for part in robot_facts(bench.shown.model, bench.shown) for row in part.rows}
+    net, squeezed = float(facts["contact"].split(", net ")[1].split()[0]), float(facts["contact, sum"].split()[0])
+    assert squeezed > 10 * net > 0, "the fingers press against each other"
+    assert squeezed > 20
     replay = bench.replay
     replay.seek(0.0)
     assert replay.frame.checkpoint.q[0, -5] == pytest.approx(bench.robot.initial[-5])

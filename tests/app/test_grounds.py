@@ -159,6 +159,21 @@ def test_stairs_of_a_session_are_stairs_again_beside_what_else_there_is(standing
     assert [each.size for each in bench.robot.settings.scene.obstacles] == [other.size]
 
 
+def test_rough_ground_of_a_session_has_its_numbers_again(standing):
+    view, bench, form = standing.features[GroundView], standing.workbench, standing.features[GroundView].form
+    scene = engine.Scene(ground=engine.rough_ground(0.08, 0.9, 42, 0.7))
+    bench.set_scene(session_scene.read(json.loads(json.dumps(session_scene.write(scene)))))
+    next(each for each in view.menu.actions() if each.text() == "S&ettings…").trigger()
+    standing.refresh()
+    assert view.shapes[2].isChecked()
+    assert [box.value() for box in form.boxes if box.isVisible()] == [0.08, 0.9, 42]
+    before = bench.robot.settings.scene.ground.heights
+    np.testing.assert_array_equal(before, scene.ground.heights)
+    typed(form, "Seed", 43)
+    assert np.abs(bench.robot.settings.scene.ground.heights).max() == pytest.approx(0.08)
+    assert not np.array_equal(bench.robot.settings.scene.ground.heights, before)
+
+
 def test_without_ground_to_stand_on_there_is_nothing_to_choose(opened):
     window = opened()
     view = window.features[GroundView]

@@ -4,7 +4,7 @@ import threading
 from collections import Counter
 from pathlib import Path
 
-from PyQt6.QtCore import Qt
+from PyQt6.QtCore import QPoint, Qt
 from PyQt6.QtGui import QAction, QGuiApplication, QKeySequence
 from PyQt6.QtWidgets import QLineEdit, QMessageBox, QPlainTextEdit, QPushButton, QTreeWidget
 from windows import wait
@@ -14,7 +14,7 @@ from app.desktop import about, type_scale
 from app.features.log_view import KEPT, LogView
 from app.features.plots_view import PlotsView
 from app.features.run_exports import RunExports
-from app.features.shortcuts_sheet import NOTHING, OTHER, ShortcutsSheet, shortcuts
+from app.features.shortcuts_sheet import NOTHING, OTHER, ShortcutsSheet, of_menus, shortcuts
 from app.picture.pictures import renderer_name
 
 
@@ -34,10 +34,10 @@ def test_the_sheet_lists_every_action_that_has_keys(qtbot, window):
     for action in window.findChildren(QAction):
         for key in action.shortcuts():
             assert key.toString(QKeySequence.SequenceFormat.NativeText) in keys
-    assert {("Play", "Space"), ("Plots", "P"), ("Keyboard shortcuts", "F1")} <= listed
+    assert {("Play", "Space"), ("Panels › Plots", "P"), ("Keyboard shortcuts", "F1")} <= listed
     assert ("Open second robot › File", "Ctrl+Alt+O") in listed
     qtbot.keyClicks(sheet.dialog.findChild(QLineEdit), "plot any")
-    assert rows(tree) == {("Plots", "P")}
+    assert rows(tree) == {("Panels › Plots", "P")}
     search = sheet.dialog.findChild(QLineEdit)
     search.clear()
     qtbot.keyClicks(search, "no such thing")
@@ -162,3 +162,16 @@ def test_the_log_is_bounded_and_does_not_repeat_itself(window):
         log.add(f"message {number}")
     assert len(log.entries) == KEPT
     assert log.entries[-1].text == f"message {KEPT + 9}"
+
+
+def test_menus_fit_a_screen_of_600_px_and_show_a_box_for_what_can_be_checked(qtbot, arm):
+    """1920 × 1200 at scale 2; a menu that does not fit is broken into columns."""
+    for action in arm.menuBar().actions():
+        menu = action.menu()
+        menu.popup(QPoint(0, 0))
+        qtbot.waitUntil(menu.isVisible)
+        assert menu.height() < 600, menu.title()
+        menu.close()
+    checked = [action for _, _, action in of_menus(arm) if action.isCheckable() and not action.icon().isNull()]
+    assert len(checked) > 9
+    assert not any(action.isIconVisibleInMenu() for action in checked)

@@ -1,15 +1,19 @@
 """A ball joint in the window: three sliders for its rotation vector, an effort about each axis, no targets."""
 
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from PyQt6.QtCore import Qt
 from test_worker import opened, until
 
 import engine
 from app.acting.coordinates import coordinates
+from app.acting.drives import Drive
 from app.gl import skeleton
+from app.panels.joint_form import JointForm
 from app.panels.joints import DRIVE, EFFORT, NAME, SLIDER, SLIDER_FAIR, SLIDER_LEAST, VELOCITY, JointPanel
 
 MODEL = engine.tree(4, seed=2, spherical=0.5)
@@ -154,10 +158,16 @@ def test_drives_give_way_to_names_and_sliders(qtbot):
         ]
         return [not panel.isColumnHidden(column) for column in (DRIVE, VELOCITY, EFFORT)]
 
+    def heading() -> str:
+        return panel.table.headerData(SLIDER, Qt.Orientation.Horizontal)
+
     assert columns(380) == [False, False, False]
+    assert heading() == "position (+ drive, velocity, effort)"
     assert columns(460) == [True, False, False]
     assert columns(560) == [True, False, False]
+    assert heading() == "position (+ velocity, effort)"
     assert columns(660) == [True, True, True]
+    assert heading() == "position"
     for k in (0, 1):
         panel.setRowHidden(k, True)
     panel.show_units()
@@ -233,3 +243,17 @@ def test_a_joint_that_is_put_where_it_is_leaves_nothing_to_undo(bench):
     bench.joints.set_coordinate(0, 0.3)
     bench.joints.set_coordinate(0, 0.3)
     assert [action.text for action in actions] == ["Move joint1 to 17.2 °"]
+
+
+def test_a_large_limit_is_written_with_plain_digits(qtbot, tmp_path):
+    """A motor of 1000 rad/s has a velocity limit of 57296 °/s."""
+    text = engine.find_robot("arm7").read_text("utf-8")
+    path = tmp_path / "fast.urdf"
+    path.write_text(re.sub('velocity="[^"]*"', 'velocity="1000"', text), "utf-8")
+    row = coordinates(engine.load(path))[0]
+    form = JointForm()
+    qtbot.addWidget(form)
+    form.show_joint(row, Drive("velocity"), (0.0, 0.0))
+    form.show_motion(1.0, math.nan)
+    assert form.motion.text() == "57.3 of 57296 °/s"
+    assert form.value.toolTip() == "In °/s, from -57296 to 57296"

@@ -380,6 +380,7 @@ def test_a_lesson_in_the_empty_window_opens_a_robot(qtbot, window):
     wait(qtbot, lambda: view.panel.lesson is not None)
     assert view.panel.lesson.name == NAMES[1]
     assert window.workbench.robot.model.name == "arm7"
+    wait(qtbot, lambda: window.docks["Joints"].isVisible() and window.docks.is_in_sight("Lesson"))
 
 
 @pytest.mark.parametrize("dark", [True, False])

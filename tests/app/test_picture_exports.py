@@ -57,6 +57,25 @@ def test_a_picture_has_the_size_that_is_asked_for(qtbot, window, exports, tmp_pa
         assert np.ptp(np.asarray(picture)) > 100
 
 
+def test_a_picture_that_needs_much_memory_says_so_before_it_is_drawn(qtbot, window):
+    dialog = PictureDialog(window, (640, 480), 16384)
+    qtbot.addWidget(dialog)
+    dialog.choice.choose((3840, 2160))
+    assert dialog.choice.note.text() == ""
+    dialog.choice.choose((16384, 16384))
+    assert dialog.choice.note.text().startswith("16384 × 16384 pixels need about 16 GB of memory while they are drawn")
+
+
+def test_the_name_of_another_ending_is_kept_with_a_hint(qtbot, window, exports, tmp_path):
+    load(qtbot, window)
+    exports.pictures.save_picture(str(tmp_path / "arm.txt"), (32, 32), False)
+    finish(qtbot, exports)
+    said = "32 × 32 pixels written to arm.txt, which is a PNG image: other programs expect .png"
+    assert window.statusBar().currentMessage() == said
+    with Image.open(tmp_path / "arm.txt") as picture:
+        assert picture.format == "PNG"
+
+
 def test_the_list_of_sizes_follows_what_is_typed(qtbot, window):
     dialog = PictureDialog(window, (321, 235), 8192)
     choice = dialog.choice

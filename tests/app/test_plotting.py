@@ -303,7 +303,7 @@ def test_numbers_and_picture_are_saved(qtbot, panel, tmp_path, monkeypatch):
     for text in ("joint1 position", "joint2 torque", "energy drift"):
         tick(panel, text)
     fill(panel, 1.0)
-    numbers, picture = (action for action in panel.save.menu().actions())
+    numbers, _, picture, *drawings = panel.save.menu().actions()
     name_file(monkeypatch, tmp_path / "run")
     with qtbot.waitSignal(panel.message) as reported:
         numbers.trigger()
@@ -327,11 +327,43 @@ def test_numbers_and_picture_are_saved(qtbot, panel, tmp_path, monkeypatch):
         all(image.pixelColor(x, y).value() < 100 for x in range(0, image.width(), 9)) for y in range(image.height())
     ]
     assert not any(dark), "no splitters"
+    for drawing in drawings:
+        drawing.trigger()
+    lines, page = (tmp_path / "run.svg").read_text(), (tmp_path / "run.pdf").read_bytes()
+    assert f'viewBox="0 0 {image.width() // 2} {image.height() // 2}"' in lines
+    assert curve in lines
+    assert "joint1" in lines
+    assert "<image" not in lines
+    assert page.startswith(b"%PDF")
+    assert b"/Subtype /Image" not in page
     assert not list(tmp_path.glob(".*"))
     name_file(monkeypatch, tmp_path / "nowhere" / "x.csv")
     with qtbot.waitSignal(panel.message) as reported:
         numbers.trigger()
     assert "was not written" in reported.args[0]
+
+
+def test_the_numbers_of_each_step_are_those_of_the_run_simulated_again(qtbot, arm, tmp_path, monkeypatch):
+    panel, bench, bar = panel_of(arm), arm.workbench, arm.statusBar()
+    name_file(monkeypatch, tmp_path / "steps")
+    save = next(each for each in panel.save.menu().actions() if "each step" in each.text())
+    qtbot.keyClick(arm, Key.Key_P)
+    save.trigger()
+    assert bar.currentMessage().startswith("nothing was written: ")
+    tick(panel, "joint2 velocity")
+    arm.run.hold.trigger()
+    arm.run.play.trigger()
+    wait(qtbot, lambda: bench.robot.time > 0.3)
+    arm.run.play.trigger()
+    wait(qtbot, lambda: not bench.probe.waits)
+    save.trigger()
+    wait(qtbot, lambda: "steps written to steps.csv" in bar.currentMessage())
+    rows = np.array(list(csv.reader((tmp_path / "steps.csv").read_text().splitlines()))[1:], float)
+    dt, (run,) = bench.robot.settings.dt, bench.replay.runs
+    np.testing.assert_allclose(np.diff(rows[:, 0]), dt)
+    for k in range(run.first, run.last + 1):
+        frame = bench.replay.recording.frame(run, k)
+        assert rows[round(frame.time / dt), 1] == pytest.approx(frame.checkpoint.v[0, 1], abs=1e-12)
 
 
 def test_a_robot_has_its_plots_again_the_next_time(qtbot, make_window):
@@ -373,10 +405,16 @@ def test_a_joint_that_slides_since_its_file_changed_has_a_plot_of_its_own(qtbot,
     panel.draw()
 
 
-def test_ticks_are_round_and_few():
+def test_ticks_are_round_and_few(rng):
     assert ticks(0.0, 10.0, 5) == [0, 2, 4, 6, 8, 10]
     assert ticks(-0.13, 0.21, 4) == pytest.approx([-0.1, 0, 0.1, 0.2])
     assert ticks(-16.4, -8.2, 3, whole=True) == [-15, -10]
+    assert ticks(-1.4, 1.2, 2) == [-1, 1]
+    assert ticks(-45.0, 41.0, 2) == [-40, 40]
+    for low, high in zip(*np.sort(rng.normal(size=(2, 200)) * 10 ** rng.uniform(-4, 4, 200), axis=0), strict=True):
+        found = ticks(low, high, 2)
+        assert 2 <= len(found) <= 3
+        assert low * (1 + 1e-6 * np.sign(-low)) <= found[0] < found[-1] <= high * (1 + 1e-6 * np.sign(high))
     assert ticks(1.0, 1.0, 4) == ticks(math.nan, 1.0, 4) == []
     for low, high in ((3.0, 3.0001), (-2e9, 5e8), (1e-9, 4e-9)):
         assert 1 <= len(ticks(low, high, 6)) <= 7

@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 from PyQt6.QtCore import QTimer
 from test_time import load, play
-from windows import started, wait
+from windows import name_file, started, wait
 
 import engine
 from app.desktop.crash import FAULT, KEPT, SESSION, CrashedRun, Reports
 from app.features.autosaved_runs import AutosavedRuns
 from app.features.log_view import LogView
 from app.features.recovery import Recovery
+from app.features.sessions import Sessions
 from app.recording import autosave, run_files
 
 
@@ -164,6 +165,31 @@ def test_the_next_run_offers_the_run_that_was_kept(window, reports, tmp_path, mo
     assert "run" in box.defaultButton().text()
     box.defaultButton().click()
     assert opened == [kept]
+
+
+def test_the_next_run_offers_the_session_that_was_open(qtbot, make_window, reports, tmp_path, monkeypatch):
+    name_file(monkeypatch, tmp_path / "day & night.catena")
+    window, noted = make_window(), reports.folder / SESSION
+    Recovery(window, reports, None)
+    load(qtbot, window, "double_pendulum")
+    window.features[Sessions].save_action.trigger()
+    left = json.loads(noted.read_text())
+    assert left["session"] == str(tmp_path / "day & night.catena")
+    window.close()
+    (tmp_path / "2026-11-22 18.07.31.123456 arm7.runs").mkdir()
+    again = make_window()
+    box = Recovery(again, reports, CrashedRun(left, None), AutosavedRuns(again, tmp_path)).box
+    assert "day &amp; night.catena was open." in box.informativeText()
+    assert "last run goes up to the end" in box.informativeText()
+    assert box.defaultButton().text() == "&Open day && night.catena again"
+    box.defaultButton().click()
+    wait(qtbot, lambda: again.features[Sessions].path == left["session"])
+    load(qtbot, again, "scara")
+    assert json.loads(noted.read_text())["session"] == ""
+    again.close()
+    Path(left["session"]).unlink()
+    box = Recovery(make_window(), reports, CrashedRun(left, None)).box
+    assert "double_pendulum.urdf was open." in box.informativeText()
 
 
 def test_the_run_that_ended_last_is_the_last_however_early_it_began(tmp_path):

@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
-from PyQt6.QtWidgets import QDockWidget, QLabel, QStyle, QTabBar, QToolButton
+from PyQt6.QtWidgets import QApplication, QDockWidget, QLabel, QStyle, QTabBar, QToolButton
 from test_overlays import robots_named
 from test_run_files import open_run
 from windows import in_simulation, press, shown_time, wait, wait_loaded
 
 import engine
+from app.acting.drives import Drive
+from app.desktop import theme
 from app.features.attaching import BatchView, RobotView, SecondRobotView, TimeView
 from app.gl.glyphs import Explainer
 from app.panels.inspection import mass_of, number_text, robot_facts
@@ -168,6 +170,26 @@ def test_nothing_of_the_robot_before_is_shown_until_the_first_frame_of_another(q
     assert facts(arm)["size"].startswith(f"{len(arm.workbench.robot.model.link_names)} links")
 
 
+def test_a_load_at_its_limit_is_marked_until_it_is_less(qtbot, arm):
+    bench, limit = arm.workbench, arm.workbench.robot.model.effort_limit
+    for share in (1.0, 0.1, 1.0):
+        bench.joints.set_joint_drive(6, Drive("effort", share * limit[6]))
+        bench.step()
+        wait(
+            qtbot,
+            lambda share=share: facts(arm).get("highest load", "").startswith(f"joint7: {share:.0%}") or share < 1,
+        )
+        wait(qtbot, lambda share=share: load_colour(arm) == (theme.color("warning").name() if share == 1 else None))
+    theme.apply(QApplication.instance(), dark=not theme.is_dark())
+    assert load_colour(arm) == theme.color("warning").name()
+
+
+def load_colour(window: Window) -> str | None:
+    """The colour of the highest load below the joints; None for that of other text."""
+    (line,) = window.joint_column.facts.findItems("highest load", Qt.MatchFlag.MatchRecursive)
+    return line.foreground(1).color().name() if line.foreground(1).style() != Qt.BrushStyle.NoBrush else None
+
+
 def facts(window: Window) -> dict[str, str]:
     """The lines below the joints, by their labels."""
     lines = window.joint_column.facts.text().split("\n")
@@ -192,7 +214,7 @@ def test_below_the_joints_the_robot_is_described_and_then_the_link_that_is_click
     window.run.play.trigger()
     wait(qtbot, lambda: not bench.robot.playing)
     weight = -float(model.mass.sum() * model.gravity[2])
-    wait(qtbot, lambda: abs(float(facts(window)["contact"].split(", ")[1].split()[0]) / weight - 1) < 0.3)
+    wait(qtbot, lambda: abs(float(facts(window)["contact"].split(", net ")[1].split()[0]) / weight - 1) < 0.3)
     assert float(facts(window)["potential energy"].split()[0]) == pytest.approx(potential, rel=0.01)
     qtbot.keyClick(window, Qt.Key.Key_Left)
     wait(qtbot, lambda: bench.replay.active and "highest load" in facts(window))

@@ -163,6 +163,8 @@ def test_a_run_goes_on_upon_the_ground_that_it_was_on(qtbot, window, exports, tm
     wait(qtbot, lambda: window.viewport.overlays.world is not level)
     qtbot.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
     wait(qtbot, lambda: not bench.replay.active and _same_ground(bench.robot.settings.scene.ground, chosen))
+    window.refresh()
+    assert window.features[GroundView].shapes[shape].isChecked()
     assert window.viewport.overlays.world is not level
     bench.configuring.set_dt(7e-4)
     wait(qtbot, lambda: not bench.replay.active and bench.robot.settings.dt == 7e-4 and not bench.computation.compiling)

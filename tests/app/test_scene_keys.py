@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
-from test_scene_view import CTRL, entry, scene, settled
+from test_scene_view import CTRL, entry, scene, seen_at, settled
 from windows import type_in, wait
 
 import engine
+from app.features.edits_in_turn import WAITS
 from app.features.object_places import beside
 from app.features.shortcuts_sheet import shortcuts
 from app.features.undo_view import UndoView
@@ -129,6 +130,16 @@ def test_a_copy_takes_the_first_free_place_beside_its_object(qtbot, scene, name)
     np.testing.assert_allclose(places, [[0, 1.5 * width * step, 0] for step in range(4)], atol=1e-9)
 
 
+@pytest.mark.parametrize(("key", "names"), [(Qt.Key.Key_D, ["cube", "cube 2"]), (Qt.Key.Key_Z, [])])
+def test_keys_while_the_first_object_is_added_say_that_they_wait_for_it(qtbot, window, scene, key, names):
+    entry(scene, "Free body: cube")
+    qtbot.keyClick(window, key, CTRL)
+    assert window.workbench.opening.loading
+    assert window.statusBar().currentMessage() == WAITS
+    wait(qtbot, lambda: not window.workbench.opening.loading and not scene.turns.waiting)
+    assert [each.name for each in scene.objects] == names
+
+
 def test_what_is_asked_for_while_a_body_is_added_is_done_in_turn(qtbot, window, scene):
     bench = window.workbench
 
@@ -220,3 +231,15 @@ def test_keys_act_on_what_is_selected_in_the_picture(qtbot, window, scene):
     assert not scene.obstacles
     assert panel.row == -1
     assert not scene.duplicating.isEnabled()
+
+
+def test_a_body_that_a_right_click_selects_is_highlighted(qtbot, window, scene):
+    entry(scene, "Free body: cube")
+    settled(qtbot, scene)
+    scene.choose(-1)
+    window.selection.choose(-1)
+    at = seen_at(window, window.workbench.surroundings.part_pose(0)[:3, 3])
+    qtbot.mousePress(window.viewport, Qt.MouseButton.RightButton, pos=at)
+    look = window.viewport.view().extras.appearance
+    assert window.workbench.surroundings.root_of_part(0) in {look.chosen, *look.others}
+    qtbot.mouseRelease(window.viewport, Qt.MouseButton.RightButton, pos=at)

@@ -319,6 +319,18 @@ def test_it_stands_on_the_ground_of_the_first(qtbot, opened, quadruped):
     view = window.features[SecondRobotView]
     view.open(engine.find_robot("quadruped"))
     wait(qtbot, lambda: window.viewport.overlays.second_robot is not None)
+    play_for(qtbot, window, 0.1)
+    marks, own, state = window.viewport.view().marks, window.workbench.robot.newest.contacts, second_state(window)
+    assert len(own.point) > 0 < len(state.contacts.point)
+    assert len(marks.state) == len(own.point) + len(state.contacts.point)
+    np.testing.assert_allclose(marks.ends[0], np.concatenate([own.point, state.contacts.point]), atol=1e-6)
+    feet = window.viewport.overlays.second_robot[1][state.contacts.link, :3, 3]
+    assert np.abs(marks.ends[0][len(own.point) :] - feet).max() < 0.4
+    window.viewport.show_contacts(False)
+    assert window.viewport.view().marks is None
+    window.viewport.show_contacts(True)
+    qtbot.keyClick(window, Qt.Key.Key_R)
+    wait(qtbot, lambda: second_state(window).time == 0)
     level = window.workbench.robot.newest.second_robot.q
     slope = window.features[GroundView].shapes[1]
     slope.trigger()
@@ -379,12 +391,42 @@ def test_a_fixed_robot_beside_touches_itself_where_the_first_may():
     assert touched_part(gone, scene) is None
 
 
-def test_a_recorded_moment_says_that_it_is_not_recorded(qtbot, second):
+def test_a_recorded_frame_shows_both_as_they_were_and_a_branch_continues_both(qtbot, second):
     window, put = second
+    window.run.hold.trigger()
+    assert not window.workbench.robot.settings.held
+    view, replay = put("arm7"), window.workbench.replay
+    assert [view.panel.table.horizontalHeaderItem(k).text() for k in (0, 1)] == ["arm7, first", "arm7, second"]
+    play_for(qtbot, window, 0.6)
+    end = second_state(window)
+    replay.seek(0.3)
+    wait(qtbot, lambda: window.workbench.shown.recorded)
+    assert not view.panel.note.text()
+    then, row = window.workbench.shown.second_robot, ROWS.index("time")
+    assert then.time == pytest.approx(replay.frame.time, abs=1e-9)
+    assert np.abs(then.q - end.q).max() > 1e-3
+    texts = [view.panel.table.item(row, column).text() for column in (0, 1)]
+    assert texts == [f"{replay.frame.time:.3f} s"] * 2
+    alone = engine.Simulation(view.model, dt=window.workbench.robot.settings.dt, integrator="implicit", device="cpu")
+    alone.step(round(then.time / alone.dt))
+    np.testing.assert_allclose(then.q, alone.q[0], atol=1e-9)
+    drawn = window.viewport.overlays.second_robot[1]
+    assert np.abs(drawn[:, :3, :3] - then.link_poses[:, :3, :3]).max() < 1e-9
+    qtbot.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
+    wait(qtbot, lambda: not replay.active and second_state(window) is not None and second_state(window).time < 0.5)
+    np.testing.assert_array_equal(second_state(window).q, then.q)
+    qtbot.keyClick(window, Qt.Key.Key_S)
+    wait(qtbot, lambda: window.workbench.robot.newest.time > then.time)
+    assert second_state(window).time == pytest.approx(window.workbench.robot.newest.time)
+
+
+def test_a_recorded_frame_before_it_came_says_so(qtbot, second):
+    window, put = second
+    play_for(qtbot, window, 0.2)
     view = put("scara")
     play_for(qtbot, window, 0.2)
     assert view.panel.note.text() != UNRECORDED
-    qtbot.keyClick(window, Qt.Key.Key_Left)
+    window.workbench.replay.seek(0.1)
     wait(qtbot, lambda: view.panel.note.text() == UNRECORDED and view.panel.note.isVisible())
     qtbot.keyClick(window, Qt.Key.Key_End)
     wait(qtbot, lambda: not view.panel.note.text())

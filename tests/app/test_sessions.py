@@ -311,7 +311,7 @@ def test_ground_and_batch_are_there_again(qtbot, opened, make_window, tmp_path, 
     wait(qtbot, lambda: robot.newest is not None and robot.newest.batch is not None and not replay.active)
     assert robot.settings.spread == spread
     np.testing.assert_array_equal(robot.settings.scene.ground.heights, heights)
-    wait(qtbot, lambda: again.features[GroundView].from_file.isChecked())
+    wait(qtbot, lambda: again.features[GroundView].shapes[2].isChecked())
     assert again.viewport.overlays.backdrop  # and it is drawn
     assert len(bench.robot.newest.batch.diverged) == 3
 

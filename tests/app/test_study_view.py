@@ -21,6 +21,7 @@ from app.features.study_view import LOW, StudyView
 from app.panels import axes, study_rasters
 from app.panels.study_chart import StudyChart
 from app.panels.study_kinds import KINDS, Wanted
+from app.recording.replay import snapshot
 
 parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed; studies' results are Parquet")
 SWUNG = """
@@ -390,7 +391,9 @@ def test_a_controller_runs_once_it_is_allowed_to(qtbot, window, studied, tmp_pat
     (tmp_path / "control.py").write_text(
         f"KP = 1.0\ndef control(t, q, v):\n    open({str(mark)!r}, 'w')\n    return -KP * q\n"
     )
-    (tmp_path / "own.toml").write_text('controller = "control.py"\n' + SWUNG.replace("samples = 20", "samples = 2"))
+    (tmp_path / "own.toml").write_text(
+        'controller = "control.py"\nhold = true\n' + SWUNG.replace("samples = 20", "samples = 2")
+    )
     engine.Study.read(tmp_path / "own.toml").run(tmp_path / "own.results", processes=0)
     mark.unlink()
     view = studied(tmp_path / "own.toml")
@@ -404,6 +407,14 @@ def test_a_controller_runs_once_it_is_allowed_to(qtbot, window, studied, tmp_pat
     assert isinstance(view.question, QMessageBox)
     replay = window.workbench.replay
     wait(qtbot, lambda: replay.active)
+    (run,) = replay.runs
+    frame = replay.recording.frame(run, run.last)
+    frames = snapshot(frame, 0)
+    assert np.abs(frames.tau).min() > 0  # of the controller
+    kp, kd = frame.setup.settings.kp[0], frame.setup.settings.kd[0]
+    assert kp.max() > 0
+    effort = frames.tau + kp * (replay.recording.frame(run, run.first).checkpoint.q[0] - frames.q) - kd * frames.v
+    np.testing.assert_allclose(frames.effort, effort, rtol=1e-9)
     window.features[TimeView].branch.trigger()
     assert f"{tmp_path / 'control.py'} drove the joints" in window.statusBar().currentMessage()
 

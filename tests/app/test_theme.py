@@ -28,6 +28,7 @@ import engine
 from app.desktop import theme
 from app.features.appearance import Appearance
 from app.gl.contact_marks import COLORS
+from app.gl.pushes import PUSH
 from app.panels.ghost import SCALE
 from app.panels.number_box import DecimalBox
 from app.panels.timing_table import FRAME_COLORS
@@ -105,9 +106,9 @@ def test_curves_are_told_apart(sight, least):
 
 
 @pytest.mark.parametrize("sight", list(SIGHTS))
-@pytest.mark.parametrize("colors", [SCALE, (COLORS["stick"], COLORS["slip"])], ids=["ghost", "contacts"])
+@pytest.mark.parametrize("colors", [SCALE, (COLORS["stick"], COLORS["slip"], PUSH)], ids=["ghost", "forces"])
 def test_colours_of_the_picture_are_told_apart(colors, sight):
-    """CIE76 differences; what is drawn over robots says by its colour alone how far a ghost is, and what slips."""
+    """CIE76 differences; what is drawn over robots says by its colour alone how far a ghost is, what slips and what pulls."""
     names = ["#" + "".join(f"{round(255 * part):02x}" for part in color[:3]) for color in colors]
     seen = [lab(name, sight) for name in names]
     assert min(np.linalg.norm(one - other) for one, other in itertools.combinations(seen, 2)) > 30.0

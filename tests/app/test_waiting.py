@@ -48,6 +48,19 @@ def test_what_play_waits_for_is_said_over_the_picture_until_the_robot_moves(qtbo
     wait(qtbot, lambda: not waiting.note.isVisible())
 
 
+def test_a_first_step_that_takes_long_is_said_whatever_it_waits_for(qtbot, window, compiled):
+    compiled.append(True)
+    window.open(engine.find_robot("quadruped"))
+    bench, waiting, go = window.workbench, window.features[Waiting], threading.Event()
+    wait_loaded(qtbot, window)
+    bench.probe.change(lambda _: go.wait(60))
+    window.run.play.trigger()
+    wait(qtbot, waiting.note.isVisible)
+    assert waiting.note.text() == "The first step is being computed. The simulation then starts."
+    go.set()
+    wait(qtbot, lambda: bench.robot.time > 0 and not waiting.note.isVisible())
+
+
 def test_the_seconds_that_are_left_are_counted():
     assert "about 8 s left" in waits_for(9.0, 8.3)
     assert "almost ready" in waits_for(9.0, -3.0)

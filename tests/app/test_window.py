@@ -437,5 +437,6 @@ def test_pressing_keys_in_the_panels_still_plays(qtbot, opened):
 def test_what_was_not_opened_is_still_said_when_the_robot_is(qtbot, window):
     assert drop(window, ROBOTS / "arm6.urdf", ROBOTS / "scara.urdf")
     wait(qtbot, lambda: window.workbench.robot.model is not None)
-    message = "one robot at a time: arm6.urdf opens, scara.urdf did not"
+    beside = "scara.urdf did not: File › Open second robot (Ctrl+Alt+O) has one beside it"
+    message = f"one robot at a time: arm6.urdf opens, {beside}"
     wait(qtbot, lambda: window.statusBar().currentMessage() == message)

@@ -27,8 +27,8 @@ ENDLESS = (
 EXPANDING = """
 import sys, threading, time
 from pathlib import Path
-from engine.urdf.xacro import sandboxed_expansion
-threading.Thread(target=sandboxed_expansion.expand, args=(sys.argv[1],), daemon=True).start()
+from engine.urdf.xacro import sandbox
+threading.Thread(target=sandbox.expand, args=(sys.argv[1],), daemon=True).start()
 end = time.monotonic() + 200
 while not (found := [path.read_text() for path in Path("/proc/self/task").glob("*/children") if path.read_text()]):
     assert time.monotonic() < end

@@ -262,7 +262,7 @@ def test_a_diverged_run_stops_and_a_reset_revives_it(heard, urdf):
     frames = heard.wait_for(Loaded)[0].frames
     heard.worker.set_coordinate(0, (0,), 1.0)
     heard.worker.play()
-    assert "diverged" in heard.wait_for(Stopped)[0].message
+    assert "diverged" in heard.wait_for(Stopped)[0].problem
     heard.worker.reset(np.array([0.5]))
     now, q, v = wait_for_frame(frames, lambda frame: frame.q[0] == 0.5)
     assert (now, q[0], v[0]) == (0.0, 0.5, 0.0)
@@ -275,7 +275,7 @@ def test_a_divergence_after_a_change_of_settings_is_told_at_the_time_of_the_run(
     wait_for_frame(frames, lambda frame: frame.time == 0.5)
     heard.worker.configure(Settings(gravity_vector=(1e300, 0.0, 0.0), automatic=False))
     heard.worker.step(2)
-    assert "the simulation diverged at 0.501 s, first in hinge" in heard.wait_for(Stopped)[0].message
+    assert "the simulation diverged at 0.501 s, first in hinge" in heard.wait_for(Stopped)[0].problem
 
 
 def test_a_fault_of_the_program_is_told_with_its_traceback_and_the_thread_lives_on(heard, urdf, monkeypatch):
@@ -288,7 +288,7 @@ def test_a_fault_of_the_program_is_told_with_its_traceback_and_the_thread_lives_
         patch.setattr(engine.Simulation, "step", broken)
         heard.worker.step()
         stopped = heard.wait_for(Stopped)[0]
-    assert "a fault made for this test" in stopped.message
+    assert "a fault made for this test" in stopped.problem
     assert "Traceback" in stopped.detail
     heard.worker.open(urdf(LIMITED), Settings())
     heard.wait_for(Loaded, 2)

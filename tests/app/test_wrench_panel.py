@@ -3,7 +3,7 @@
 import numpy as np
 from PyQt6.QtCore import QPoint, Qt
 from test_collision_shapes import pixels
-from windows import press, type_in, wait, wait_loaded
+from windows import in_simulation, press, type_in, wait, wait_loaded
 
 import engine
 from app.features.reloading import Reloading
@@ -170,6 +170,16 @@ def test_forces_are_undone_and_redone_and_none_comes_back_that_a_reset_removed(q
     assert not bench.forces.wrenches
     undoing.undo.trigger()  # gravity
     assert not bench.forces.wrenches
+    redone = np.array([0, 0, 0, 1.0, 0, 0])
+    for link in (0, 1):
+        bench.wrenching.set(link, redone, True)
+    bench.play()
+    wait(qtbot, lambda: bench.robot.time > 0.05)
+    window.run.reset.trigger()
+    undoing.undo.trigger()  # the force on the second link alone
+    assert not bench.forces.wrenches
+    undoing.redo.trigger()
+    assert [*bench.forces.wrenches] == [1]
 
 
 def test_arrows_of_forces_and_moments_point_along_them_and_are_as_long_as_they_are_strong():
@@ -188,3 +198,41 @@ def test_arrows_of_forces_and_moments_point_along_them_and_are_as_long_as_they_a
     assert len(made["head"][0]) == 3  # a moment's arrow has two
     tips = made["head"][0] @ np.array([0, 0, 1.0, 1.0])
     np.testing.assert_allclose(tips[:2, :3], [force.end, moment.end], atol=1e-12)
+
+
+def test_a_push_for_a_limited_time_is_repeated_by_the_run_after_a_reset(qtbot, opened):
+    window = opened(engine.find_robot("pendulum"))
+    panel, bench, labels = window.features[WrenchView].panel, window.workbench, []
+    bench.joints.set_held(False)
+    bench.configuring.set_gravity(False)
+    dt = bench.robot.settings.dt
+    press(qtbot, window, window.features[WrenchView].action)
+    wait(qtbot, panel.isVisible)
+    assert not panel.begin.isEnabled()
+    qtbot.mouseClick(panel.limited, LEFT, pos=QPoint(8, panel.limited.height() // 2))
+    type_in(qtbot, panel.moment[1], "-0.5")
+    type_in(qtbot, panel.begin, "0.05")
+    type_in(qtbot, panel.length, "0.1")
+    panel.act.click()
+    assert panel.acting.text() == "rod: (0, -0.5, 0) N m, world, from 0.05 to 0.15 s"
+    for _ in range(2):
+        window.run.play.trigger()
+        wait(qtbot, lambda: labels.append(len(window.viewport.view().extras.labels)) or bench.robot.time > 0.2)
+        window.run.play.trigger()
+        run = in_simulation(bench, lambda _: bench.replay.recording.runs[-1])
+        pushed = engine.recorded_trajectory(*engine.resample(bench.replay.recording, run)).wrench[:, 0, 1]
+        assert np.flatnonzero(pushed).tolist() == [*range(round(0.05 / dt) + 1, round(0.15 / dt) + 1)]
+        np.testing.assert_allclose(pushed[pushed != 0], -0.5)
+        window.run.reset.trigger()
+        wait(qtbot, lambda: bench.robot.newest.time == 0)
+    assert labels[0] == labels[-1] == 0, "the arrow is there during the push only"
+    assert panel.act.isChecked()
+    window.run.play.trigger()
+    wait(qtbot, lambda: bench.robot.time > 0.2)
+    window.run.play.trigger()
+    qtbot.mouseClick(panel.act, LEFT, pos=QPoint(8, panel.act.height() // 2))
+    qtbot.mouseClick(panel.act, LEFT, pos=QPoint(8, panel.act.height() // 2))
+    assert panel.begin.value() >= 0.2, "its time was over"
+    qtbot.mouseClick(panel.limited, LEFT, pos=QPoint(8, panel.limited.height() // 2))
+    window.run.reset.trigger()
+    wait(qtbot, lambda: panel.acting.text() == "No wrench is applied.")

@@ -14,7 +14,7 @@ from engine.cuda.runtime import clock, device
 from engine.device_arrays import to_host
 from engine.holding import holding_gains
 from engine.scene import Scene, put_down
-from engine.scene.tolerances import ACCEPTED_RESIDUAL_SINGLE
+from engine.scene.contact_tolerances import ACCEPTED_RESIDUAL_SINGLE
 from engine.simulation import Simulation
 from engine.validation import Array
 from tests.bench import warp_contact

@@ -26,7 +26,7 @@ from engine.cuda.runtime import clock, device
 from engine.device_arrays import to_host
 from engine.robot_arguments import positive
 from engine.scene import Scene
-from engine.scene.tolerances import ACCEPTED_RESIDUAL_SINGLE
+from engine.scene.contact_tolerances import ACCEPTED_RESIDUAL_SINGLE
 from engine.simulation import Simulation
 from tests.bench import prepared_robots, warp_robots
 from tests.bench.real_robots import DT, FRICTION, ROBOTS, TOGETHER

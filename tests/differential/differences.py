@@ -24,7 +24,7 @@ from engine.algorithms.motion import Motion, frame_of_link, motion
 from engine.algorithms.step import ContactProblem, Inputs, StepSetup
 from engine.algorithms.touching import Contact
 from engine.lie import Array
-from engine.scene.tolerances import VELOCITY_FLOOR
+from engine.scene.contact_tolerances import VELOCITY_FLOOR
 from tests.differential.cases import Case
 from tests.differential.matching import DOUBLE, SINGLE, Precision, seen, told_contacts
 

@@ -46,6 +46,21 @@ def test_it_answers_and_its_answer_is_held_for_its_period(model, write):
     np.testing.assert_array_equal(run(path, model), np.concatenate([own.q[0], own.v[0]]))
 
 
+@pytest.mark.parametrize("name", ["arm6", "arm7", "scara", "double_pendulum"])
+def test_the_example_damps_each_robot_that_was_pushed(name, chance):
+    """The gain of one number for all joints was too large for a wrist: its velocity changed its sign at each answer."""
+    model = engine.load(engine.find_robot(name))
+    simulation, seen = engine.Simulation(model, dt=1e-3), []
+    simulation.v[0] = 0.3 * chance.standard_normal(model.nv)
+    with engine.Controller(EXAMPLE, model) as controller:
+        every = controller.every(1e-3)
+        for _ in range(1500 // every):
+            simulation.tau[0] = controller(simulation.time, simulation.q[0], simulation.v[0])
+            simulation.step(every)
+            seen.append(simulation.v[0].copy())
+    assert np.abs(np.diff(seen[-100:], 2, axis=0)).max() < 0.1
+
+
 def test_runs_repeat_bit_for_bit_also_with_chance_and_memory(model, write):
     text = "import random\nimport numpy as np\nseen = []\ndef control(t, q, v):\n    seen.append(t)\n"
     path = write(text + "    return np.random.normal(size=2) + random.random() + len(seen) / 10\n")
@@ -90,6 +105,11 @@ def test_a_file_that_was_saved_is_read_again(model, write):
         (
             "def control(t, q, v):\n    return q[:1]\n",
             r"shape \(1,\); expected 2 numbers, an effort per velocity",
+            None,
+        ),
+        (
+            "def control(t, q, v):\n    return [0, -1e300]\n",
+            r"returned -1e\+300 at \[1\]; expected an effort up to",
             None,
         ),
         ("def control(t, q, v):\n    -q\n", r"control returned nothing \(None\); expected 2 numbers", None),

@@ -122,13 +122,13 @@ def test_a_robot_that_is_no_longer_finite_comes_as_it_was_before(freezes: bool) 
     given = (
         f"the simulation diverged at 0.02 s, first in {model.coordinate_names[1]} of robot 1; halve dt (it is 0.001 s)"
     )
-    assert reader.divergence == ("" if freezes else given)
+    assert (reader.divergence and str(reader.divergence)) == (None if freezes else given)
     simulation.tau[:] = 0
     simulation.reset()
     simulation.step(1)
     link.close()
     run = read_to_the_end(reader, recording, run)
-    assert reader.divergence == ""
+    assert reader.divergence is None
     np.testing.assert_array_equal(recording.frame(run, run.last).checkpoint.q, simulation.q)
 
 

@@ -16,8 +16,8 @@ from engine.kernels.collision.near_points import Motion, _clear_height, _is_abov
 from engine.kernels.collision.surfaces import UPWARDS, surface
 from engine.kernels.spatial import load3, load9
 from engine.model import Collision
+from engine.scene.contact_tolerances import TILT_RATE
 from engine.scene.points import Points, points
-from engine.scene.tolerances import TILT_RATE
 
 DT = 2e-3
 

@@ -108,6 +108,8 @@ def test_a_sample_is_what_its_controller_makes_of_it(alone: dict[str, np.ndarray
     assert alone["shoulder position"][11] == pytest.approx(simulation.q[0, 0], rel=1e-12)
     efforts.append(simulation.effort[0, 0])
     assert alone["shoulder torque mean"][11] == pytest.approx(np.mean(efforts), rel=1e-12)
+    tau = written(tmp_path).trajectory(11).tau
+    assert tau[1:, 0] == pytest.approx(np.array(efforts[1:]), rel=1e-12)
 
 
 def test_a_file_that_exits_prints_and_forks_ends_no_study(tmp_path: Path, alone: dict[str, np.ndarray]) -> None:

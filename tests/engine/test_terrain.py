@@ -26,6 +26,11 @@ def test_rough_ground_has_the_numbers_that_are_asked_for(chance: np.random.Gener
     assert np.abs(field.heights).max() == pytest.approx(height)
     assert field.cell * (len(field.heights) - 1) == pytest.approx(12 * size)
     middle = len(field.heights) // 2
+    assert field.rough == (height, size, 1, size)
+    assert engine.rough_ground(height, size, None, size).rough is None
+    for rough in ((1.0, 2.0, 3.0), (1.0, 2.0, 3.0, np.nan), "some"):
+        with pytest.raises(ValueError, match="expected height, length, seed and size, or None"):
+            engine.HeightField(field.heights, field.cell, rough=rough)
     near = np.abs(field.heights[middle - 3 : middle + 4, middle - 3 : middle + 4]).max()
     assert near < 0.5 * height
     for words in ({"length": 0.0}, {"length": np.nan}, {"length": 1.0, "size": -1.0}):

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import engine
-from engine.urdf.xacro import sandboxed_expansion
+from engine.urdf.xacro import sandbox
 from engine.urdf.xacro.expressions import Evaluator
-from engine.urdf.xacro.sandboxed_expansion import XacroError, expand
+from engine.urdf.xacro.sandbox import XacroError, expand
 from engine.urdf.xacro.size_limits import SIZE, Refused
 
 pytest.importorskip("xacrodoc")
@@ -226,7 +226,7 @@ def test_the_bounds_of_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     slow = write(tmp_path / "slow.xacro", *macros, '<xacro:macro name="m20" params=""><a/></xacro:macro><xacro:m0/>')
     large = write(tmp_path / "large.xacro", "<link name=\"${'a' * 900000}\"/>" * 300)
     for path, bounds, words in ((slow, (1, 4096), "takes more than 1 s"), (large, (60, 150), "needs too much memory")):
-        monkeypatch.setattr(sandboxed_expansion, "BOUNDS", {False: bounds})
+        monkeypatch.setattr(sandbox, "BOUNDS", {False: bounds})
         with pytest.raises(XacroError, match=words) as stopped:
             expand(path)
         assert "--trust-xacro" in stopped.value.fix

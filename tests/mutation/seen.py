@@ -17,7 +17,7 @@ from rooms import ROOT
 Tests = dict[str, tuple[float, set[str]]]
 """By a test's name, its duration in s and the functions that it covers, as "file:function"."""
 ELSEWHERE = {
-    "engine/urdf/xacro/": "engine/urdf/xacro/sandboxed_expansion.py:expand",
+    "engine/urdf/xacro/": "engine/urdf/xacro/sandbox.py:expand",
     "engine/controller.py": "engine/controller.py:Controller.__init__",
     **dict.fromkeys(
         (

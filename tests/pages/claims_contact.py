@@ -18,7 +18,7 @@ from engine.kernels.contact import interior, rounding, search
 from engine.kernels.contact.body_pairs import ALL_PAIRS, MAX_PAIRS
 from engine.kernels.contact.contact_step import WARM_START_RESIDUAL
 from engine.lessons import contact as lesson_contact
-from engine.scene import Scene, pairs, points, tolerances
+from engine.scene import Scene, contact_tolerances, pairs, points
 from engine.scene.obstacle import Obstacle
 from engine.scene.points import KEPT, WALKED
 from engine.selection import steppers
@@ -44,7 +44,7 @@ def relaxed_law() -> Iterable[str]:
 @claims
 def restitution_and_gaps() -> Iterable[str]:
     """Rebounds, active contacts, and corrected overlaps."""
-    yield f"that approaches faster than {g(tolerances.RESTITUTION_SPEED)} m/s and closes within"
+    yield f"that approaches faster than {g(contact_tolerances.RESTITUTION_SPEED)} m/s and closes within"
     *reduced, last = restitution_shares()
     margin = (1 - reduced[0]) / 0.1
     assert last == 0.0
@@ -52,13 +52,13 @@ def restitution_and_gaps() -> Iterable[str]:
     yield f"$e$ is multiplied by $1 - {margin:.4g} \\Delta T / \\Delta T_r$"
     yield f"and the system is solved again, up to {word(len(reduced))} times; then $e = 0$"
     yield f"the factor {margin:.4g} anticipates"
-    yield f"zero for joints and for closed contacts, to {tolerances.GAP_TOLERANCE * 1e9:g} nm"
+    yield f"zero for joints and for closed contacts, to {contact_tolerances.GAP_TOLERANCE * 1e9:g} nm"
     yield (
-        f"An open contact with gap $\\phi$ is active when it is within {tolerances.CONTACT_MARGIN * 1e3:g} mm, or "
-        "comes that near within two steps, with $c_n = \\phi / h$"
+        f"An open contact with gap $\\phi$ is active when it is within {contact_tolerances.CONTACT_MARGIN * 1e3:g} mm, "
+        "or comes that near within two steps, with $c_n = \\phi / h$"
     )
-    yield f"with $\\beta = {g(tolerances.ERP)}$ for overlapping contacts, and 1"
-    yield f"no joint moves by more than {tolerances.IMMOBILE * 1e3:g} mm per rad along its normal"
+    yield f"with $\\beta = {g(contact_tolerances.ERP)}$ for overlapping contacts, and 1"
+    yield f"no joint moves by more than {contact_tolerances.IMMOBILE * 1e3:g} mm per rad along its normal"
     assert steps_alike("rk4", "semi-implicit", height=0.1)
     assert not steps_alike("rk4", "semi-implicit", height=1.0)
     yield "With `rk4`, a step with contact is the semi-implicit one, and so of first order."
@@ -78,7 +78,7 @@ def residual() -> Iterable[str]:
         f"3 m/s it is {g(3 * engine.CONTACT_TOLERANCE)} m/s"
     )
     assert round(np.log10(engine.CONTACT_TOLERANCE * 9.81e-3)) == -11
-    assert (tolerances.VELOCITY_FLOOR, tolerances.VELOCITY_FLOOR_SINGLE) == (1e-9, 1e-6)
+    assert (contact_tolerances.VELOCITY_FLOOR, contact_tolerances.VELOCITY_FLOOR_SINGLE) == (1e-9, 1e-6)
     yield "Below 1 nm/s (1 µm/s in single precision)"
 
 
@@ -195,7 +195,7 @@ def geometry() -> Iterable[str]:
     kept = word(KEPT)
     yield f"At most {kept} points of a shape are contacts at a time: the deepest, the one farthest from it, and two"
     yield f"Of a hull with {WALKED} corners or more, height counts too"
-    yield f"at {g(tolerances.TILT_RATE)} rad/s, or at the speed of the deepest corner"
+    yield f"at {g(contact_tolerances.TILT_RATE)} rad/s, or at the speed of the deepest corner"
     yield f"touch in up to {kept} places, on triangles, edges and corners"
     yield f"Of more than {kept} the deepest, the farthest and the two that widen the area most are kept."
     shape, pair, ball = room()
@@ -203,7 +203,7 @@ def geometry() -> Iterable[str]:
         f"{word(shape).capitalize()} for a shape on the ground, {word(pair)} for a pair and {word(ball)} for a "
         "pair with"
     )
-    yield f"A robot that may have more than {tolerances.MAX_CONTACTS} contacts"
+    yield f"A robot that may have more than {contact_tolerances.MAX_CONTACTS} contacts"
     yield f"is refused if more than {ALL_PAIRS} pairs of its bodies may touch"
     assert manifold._COINCIDENT == 1e-5
     yield "Corners within a hundred-thousandth of the smaller shape of each other are one place"
@@ -274,11 +274,12 @@ def hand_written_kernels() -> Iterable[str]:
     yield "changed by less than 20 %, a step whose nearest set lies beyond its end goes on"
     yield f"At step {limb['INTERIOR_FROM']} the interior point follows"
     yield (
-        f"In single precision the tolerance on the residual is {e(tolerances.RESIDUAL_TOLERANCE_SINGLE)}; after two "
-        f"rounds {e(tolerances.ACCEPTED_RESIDUAL_SINGLE)} is let pass"
+        f"In single precision the tolerance on the residual is {e(contact_tolerances.RESIDUAL_TOLERANCE_SINGLE)}; "
+        f"after two rounds {e(contact_tolerances.ACCEPTED_RESIDUAL_SINGLE)} is let pass"
     )
-    yield f"A gap of less than {e(tolerances.GAP_TOLERANCE_SINGLE)} m for each metre of the coordinates counts as shut"
-    yield f"an overlap of less than {e(tolerances.OVERLAP_TOLERANCE_SINGLE)} m counts as none"
+    gap = contact_tolerances.GAP_TOLERANCE_SINGLE
+    yield f"A gap of less than {e(gap)} m for each metre of the coordinates counts as shut"
+    yield f"an overlap of less than {e(contact_tolerances.OVERLAP_TOLERANCE_SINGLE)} m counts as none"
 
 
 @claims

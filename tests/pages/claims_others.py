@@ -23,9 +23,9 @@ from engine.lessons import drawing, pull
 from engine.live import records, show
 from engine.model import features
 from engine.recording.recording import MAX_RUNS
-from engine.scene import tolerances
+from engine.scene import contact_tolerances
 from engine.selection import capabilities
-from engine.urdf.xacro import sandboxed_expansion
+from engine.urdf.xacro import sandbox
 from tests import test_house
 from tests.bench import accuracy, rounds
 
@@ -175,7 +175,7 @@ def counted() -> Iterable[str]:
 @page_text.of(ROBUST)
 def bounded() -> Iterable[str]:
     """Times, bounds and statuses."""
-    seconds, megabytes = sandboxed_expansion.BOUNDS[False]
+    seconds, megabytes = sandbox.BOUNDS[False]
     yield f"xacro's own expansion is bounded by a process ({seconds} s, {megabytes // 1024} GB)"
     pauses = " and ".join(f"{ms / 1000:g} s" for ms in drawing_problem.PAUSES)
     yield f"objects are recreated after {pauses}; a persistent error is reported"
@@ -184,7 +184,7 @@ def bounded() -> Iterable[str]:
     done, no, *_ = statuses()
     assert done == 0
     yield f"the window closes within {autosave.PARTING:g} s; no process is left"
-    yield f"contact has a length scale: less than {e(tolerances.GAP_TOLERANCE)} m is no gap"
+    yield f"contact has a length scale: less than {e(contact_tolerances.GAP_TOLERANCE)} m is no gap"
     yield f"a sentence with the commands that need none; exit {no} |"
     yield f"In the shell: `--out` has what was simulated, exit {no} |"
 

@@ -206,7 +206,7 @@ def test_the_examples_of_studies(tmp_path):
     pytest.importorskip("pyarrow", reason="pyarrow is not installed; studies' results are Parquet")
     (text, driven), (example,) = blocks("docs/studies.md", "toml"), blocks("docs/studies.md", "python")
     shutil.copy(ROOT / "docs" / "controller.py", tmp_path)
-    (tmp_path / "driven.toml").write_text(driven.replace("80.0, 8]", "80.0, 2]"), "utf-8")
+    (tmp_path / "driven.toml").write_text(driven.replace("2500.0, 8]", "2500.0, 2]"), "utf-8")
     (tmp_path / "own.toml").write_text(text.replace("359.0, 360]", "240.0, 3]"), "utf-8")
     example = example.replace("docs/studies/pushed_quadruped.toml", "own.toml").replace("1234", "12")
     checks = """

@@ -8,13 +8,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from engine.compile.entry import sort_of
-from engine.cpu.accelerations import example
+from engine.cpu.accelerations import algorithm_named, example
 from engine.cpu.rigid_body.aba_batch import LOOP_UP_TO
 from engine.cpu.rigid_body.rnea import all_finite
 from engine.cpu.rigid_body.workspace import EIGHT, ONE
 from engine.cpu.rigid_body.wrenches import Links
 from engine.cpu.stepping import integrators
-from engine.cpu.stepping.integrators import Divergences, OwnParameters, Recording, Wrenches, scratch
+from engine.cpu.stepping.integrators import BlockRun, Divergences, OwnParameters, Recording, Wrenches, scratch
 from engine.cpu.trees import dca as trees
 from engine.kernels.collision import surfaces
 from engine.kernels.collision.surfaces import Kind
@@ -51,7 +51,7 @@ class Code(NamedTuple):
         few."""
         alike = len(settings.joints) == 1 and settings.parameters is None
         algorithm = settings.algorithm
-        if algorithm == "dca" and not trees.pays(settings.model):
+        if algorithm_named(algorithm).is_shared and not trees.pays(settings.model):
             algorithm = "abia"
         model, scene = settings.model, settings.scene
         ground = None if scene is None else scene.ground
@@ -60,27 +60,27 @@ class Code(NamedTuple):
         contact: Kind | Literal[""] = surfaces.kind(ground) if ground is not None else "plane" if pairs else ""
         together = settings.batch > LOOP_UP_TO and algorithm == "abia" and alike and not contact
         lanes = len(EIGHT if together else ONE)
-        own = not alike and algorithm != "dca"
+        own = not alike and not algorithm_named(algorithm).is_shared
         mimic = bool(contact and mimics(model))
         return cls(settings.integrator, algorithm, lanes, settings.wrenches, contact, own, pairs, mimic)
 
     @property
     def seconds(self) -> float:
         """The time to compile it quickly on a core of 2023, with a process's start."""
-        seconds = 0.9 + 0.2 * (self.lanes > 1) + 0.1 * (self.algorithm == "cfa") + 0.4 * (self.algorithm == "dca")
+        seconds = 0.9 + 0.2 * (self.lanes > 1) + algorithm_named(self.algorithm).seconds
         return seconds + 1.7 * bool(self.contact) + 0.8 * self.pairs
 
     def kept(self) -> bool:
         """Whether it is loaded, or on disk."""
         if not (integrators.run.is_compiled(self._sorts()) and all_finite.is_compiled(_MATRIX)):
             return False
-        return self.algorithm != "dca" or trees.is_compiled()
+        return not algorithm_named(self.algorithm).is_shared or trees.is_compiled()
 
     def compile(self) -> None:
         """Compile it, or read it from disk."""
         self.steps()
         all_finite.specialised(_MATRIX)
-        if self.algorithm == "dca":
+        if algorithm_named(self.algorithm).is_shared:
             trees.make_code()
 
     def steps(self) -> Callable[..., int]:
@@ -101,11 +101,11 @@ class Code(NamedTuple):
         if self.wrenches:
             place, wrenches = place._replace(wrenches=matrix), Wrenches(cube, Links(whole, matrix, matrix))
         arguments = (
-            Robots(*(matrix,) * 4), cube, wrenches, Recording(cube, cube, 1), 1, 0, self.integrator,
-            False, JointRows(1e-3, False, False, whole, matrix),
-            Rotations(table, table), place, example(self.algorithm, (0,) * self.lanes), whole,
-            Divergences(whole, whole),
-            self._contact_state(),
-            OwnParameters(cube, cube) if self.own else (),
+            BlockRun(
+                Robots(*(matrix,) * 4), wrenches, self.integrator, JointRows(1e-3, False, False, whole, matrix),
+                Rotations(table, table), place, example(self.algorithm, (0,) * self.lanes), whole,
+                Divergences(whole, whole), self._contact_state(), OwnParameters(cube, cube) if self.own else (),
+            ),
+            cube, Recording(cube, cube, 1), 1, 0, False,
         )  # fmt: skip
         return tuple(map(sort_of, arguments))

@@ -81,7 +81,7 @@ class Scratch(NamedTuple):
 
 
 class Stepping(NamedTuple):
-    """What the steps of a block share; see `run` for the arrays.
+    """What the steps of a block share; see `BlockRun` for the arrays.
 
     `robot` is the index of its first robot. `loads` are gravity and external wrenches, as for `accelerations`.
     """
@@ -94,6 +94,28 @@ class Stepping(NamedTuple):
     dynamics: Dynamics
     loads: tuple[NDArray[np.floating], NDArray[np.floating] | tuple[()]]
     contact_state: ContactState | tuple[()]
+
+
+class BlockRun(NamedTuple):
+    """The arguments of `run` that are the same in each call for the robots of a block.
+
+    External `wrenches` act unless they are an empty tuple. `rows` are the joints' (`JointRows`), `rotations` as in
+    `StepSettings`. The phases (COUNT,) of the last step are timed in ns, unless `phases` is empty. `contact_state` has
+    the contacts, if any (L = 1). With `own`, unless it is an empty tuple, each robot's numbers are copied into
+    `dynamics` and `rows` (L = 1).
+    """
+
+    robots: Robots
+    wrenches: Wrenches | tuple[()]
+    integrator: str
+    rows: JointRows
+    rotations: Rotations
+    scratch: Scratch
+    dynamics: Dynamics
+    phases: NDArray[np.int64]
+    divergences: Divergences
+    contact_state: ContactState | tuple[()]
+    own: OwnParameters | tuple[()]
 
 
 def scratch(lanes: int, nq: int, nv: int) -> Scratch:
@@ -269,19 +291,15 @@ def _freeze(block, before, divergences, start, steps):
 
 
 @kernel
-def run(
-    robots, controls, wrenches, record, steps, done, integrator, freezes, rows, rotations, scratch, dynamics,
-    phases, divergences, contact_state, own,
-):  # fmt: skip
-    """Advance the robots in place by `steps` steps after `done`; return the first step that diverged, or −1.
+def run(fixed, controls, record, steps, done, freezes):
+    """Advance the robots of a `BlockRun` in place by `steps` steps after `done`; return the first step that diverged,
+    or −1.
 
-    The controls are `robots.tau`, or `controls` (1 or batch, steps, nv) where it is not empty. External `wrenches` act
-    unless they are an empty tuple. `rows` are the joints' (`JointRows`), `rotations` as in `StepSettings`. The phases
-    (COUNT,) of the last step are timed in ns, unless `phases` is empty. A robot that diverges keeps its state before
-    that step, and is entered in `divergences`; unless `freezes`, its block stops. `contact_state` has the contacts, if
-    any (L = 1). With `own`, unless it is an empty tuple, each robot's numbers are copied into `dynamics` and `rows` (L
-    = 1).
+    The controls are `robots.tau`, or `controls` (1 or batch, steps, nv) where it is not empty. A robot that diverges
+    keeps its state before that step, and is entered in `divergences`; unless `freezes`, its block stops.
     """
+    robots, wrenches, rows, scratch = fixed.robots, fixed.wrenches, fixed.rows, fixed.scratch
+    dynamics, phases, divergences, own = fixed.dynamics, fixed.phases, fixed.divergences, fixed.own
     block, before, batch = scratch.block, scratch.before, robots.q.shape[0]
     diverged, untimed = -1, phases[:0]
     loads = (dynamics.constants[dynamics.topology.shape[0]], scratch.wrenches)
@@ -306,11 +324,11 @@ def run(
             if freezes:
                 going = _replace_frozen(block, divergences, start)
             if going >= 0:
-                stepping = Stepping(start, block, rows, rotations, scratch, dynamics, loads, contact_state)
-                if integrator == "rk4":
+                stepping = Stepping(start, block, rows, fixed.rotations, scratch, dynamics, loads, fixed.contact_state)
+                if fixed.integrator == "rk4":
                     _rk4_step(stepping, timed)
                 else:
-                    _euler_step(integrator, stepping, timed)
+                    _euler_step(fixed.integrator, stepping, timed)
             if timed.size:
                 timed[INTEGRATION] = now() - began
                 for phase in range(timed.size):

@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine import phases, validation
-from engine.cpu.accelerations import Dynamics, dynamics
+from engine.cpu.accelerations import Dynamics, algorithm_named, dynamics
 from engine.cpu.rigid_body.energy import energies
 from engine.cpu.rigid_body.rnea import all_finite
 from engine.cpu.rigid_body.wrenches import pack_links
 from engine.cpu.runtime.cores import check_threads, cores
 from engine.cpu.stepping.code import Code
 from engine.cpu.stepping.frame_reader import FrameReader
-from engine.cpu.stepping.integrators import Divergences, OwnParameters, Recording, Scratch, Wrenches, scratch
+from engine.cpu.stepping.integrators import BlockRun, Divergences, OwnParameters, Recording, Scratch, Wrenches, scratch
 from engine.cpu.stepping.interruptible import CtrlCWaits, in_stretches, longest
 from engine.cpu.trees import dca as trees
 from engine.device_arrays import on_device
@@ -32,7 +32,7 @@ from engine.model import Model
 from engine.model.layout import pack
 from engine.per_process import OnePerProcess
 from engine.scene import Contacts
-from engine.step_settings import Rotations, StepSettings
+from engine.step_settings import StepSettings
 from engine.stepper import Row
 from engine.validation import Array
 
@@ -58,21 +58,6 @@ class _Workplace(NamedTuple):
     scratch: Scratch
     dynamics: Dynamics
     contact_state: ContactState | tuple[()]
-
-
-class _Arguments(NamedTuple):
-    """The arguments of `integrators.run` that are the same in each call for a block of robots."""
-
-    robots: Robots
-    wrenches: Wrenches | tuple[()]
-    rows: JointRows
-    rotations: Rotations
-    scratch: Scratch
-    dynamics: Dynamics
-    phases: NDArray[np.int64]
-    divergences: Divergences
-    contact_state: ContactState | tuple[()]
-    own: OwnParameters | tuple[()]
 
 
 def _on_host(x: Any) -> Any:
@@ -109,7 +94,7 @@ class Stepper:
         self._wrench: Array | None = np.zeros((batch, len(model.link_names), 6)) if settings.wrenches else None
         self._contact_state = workspace.contact_state(self._ground(), model.nv, batch) if code.contact else None
         self._workplaces = [self._workplace()]
-        self._of_batch: _Arguments | None = None
+        self._of_batch: BlockRun | None = None
         self._phases = np.zeros(phases.COUNT if settings.timed else 0, np.int64)
         self._diverged = 0
         self._divergences = Divergences(np.zeros(batch, np.int64), np.zeros(batch, np.int64))
@@ -124,12 +109,16 @@ class Stepper:
     @cached_property
     def _group(self) -> trees.TreeGroup | None:
         """The threads that share each call of DCA-ABA, made like `_steps`; None with other algorithms."""
-        return trees.TreeGroup(pack(self._settings.model), self._requested) if self._algorithm == "dca" else None
+        return (
+            trees.TreeGroup(pack(self._settings.model), self._requested)
+            if algorithm_named(self._algorithm).is_shared
+            else None
+        )
 
     @property
     def threads(self) -> int | None:
         """See `engine.stepper.Stepper`: the number for which DCA-ABA cuts a robot."""
-        return self._requested if self._settings.algorithm == "dca" else self._settings.threads
+        return self._requested if algorithm_named(self._settings.algorithm).is_shared else self._settings.threads
 
     def array(self, x: Any) -> Array:
         """x as a contiguous array of double precision."""
@@ -314,13 +303,12 @@ class Stepper:
         if self._group is not None:
             self._group.begin(block.start if len(self._constants) > 1 else 0, arguments.dynamics.constants)
         recorded_q, recorded_v = (_NOTHING if array is None else array[block] for array in record)
+        controls = sequence[block] if len(sequence) > 1 else sequence
         return self._steps(
-            arguments.robots, sequence[block] if len(sequence) > 1 else sequence, arguments.wrenches,
-            Recording(recorded_q, recorded_v, every), n, done, self._settings.integrator, self._settings.freezes,
-            *arguments[2:],
-        )  # fmt: skip
+            arguments, controls, Recording(recorded_q, recorded_v, every), n, done, self._settings.freezes
+        )
 
-    def _arguments(self, block: slice, place: _Workplace) -> _Arguments:
+    def _arguments(self, block: slice, place: _Workplace) -> BlockRun:
         """The arguments of a block's steps."""
         settings, wrench = self._settings, self._wrench
         rows, dynamics, contact_state = self._rows, place.dynamics, place.contact_state
@@ -332,9 +320,9 @@ class Stepper:
         if self._group is not None:
             rows = rows._replace(joints=_row(settings.joints, block))
             dynamics = dynamics._replace(constants=_row(self._constants, block), work=self._group.work)
-        return _Arguments(
+        return BlockRun(
             Robots(self.q[block], self.v[block], self.tau[block], self.target[block]),
-            () if wrench is None else Wrenches(wrench[block], pack_links(settings.model)),
+            () if wrench is None else Wrenches(wrench[block], pack_links(settings.model)), settings.integrator,
             rows, settings.rotations, place.scratch, dynamics,
             self._phases if block.start == 0 else self._phases[:0],
             Divergences(*(each[block] for each in self._divergences)),

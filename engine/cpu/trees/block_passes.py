@@ -221,42 +221,43 @@ def _carry(row, c, buffer):
             n += 1
 
 
-@kernel
-def reduce_chunks(group, t, acting, added):
-    """Compute the five quantities of each chunk, from its end, without distal bodies."""
+@inline
+def _through_chunks(purpose, group, t, acting, added):
+    """The ABA's inward recursion through each chunk: to "reduce" it, also that of Φ, Y and b, or to "articulate" it."""
     buffer, first = group.buffer[t], group.first
     share = _share(buffer)
     for r in range(group.bounds[t, 1] - 1, group.bounds[t, 0] - 1, -1):
         if _some(group, r, ENDS) or _some(group, r, HOSTS):
             _keep_share(buffer, share)
             for e in range(first[r, ENDS], first[r + 1, ENDS]):
-                k = group.ends[e, 0]
-                _clear_lane(buffer, 0, k, slot.ELEMENT)
-                _identity_in_lane(buffer, slot.PHI, 6, k)
-                _set_lane(buffer, slot.DRIFT, k, group.chunk[group.ends[e, 1]], slot.END, 6)
+                k, chunk = group.ends[e, 0], group.chunk[group.ends[e, 1]]
+                if purpose == "articulate":
+                    _set_lane(buffer, slot.I, k, chunk, slot.DISTAL, slot.SHARE)
+                else:
+                    _clear_lane(buffer, 0, k, slot.ELEMENT)
+                    _identity_in_lane(buffer, slot.PHI, 6, k)
+                    _set_lane(buffer, slot.DRIFT, k, chunk, slot.END, 6)
             _take_from_ports(group, r, buffer)
             share = _share(buffer)
         share = row_of.absorb(group.w[r], group.constants[r], share, group.of_v[r], LANES, acting, added)
-        _carry(group.w[r], group.constants[r], buffer)
-        if _some(group, r, GUESTS):
-            _keep_share(buffer, share)
-            for g in range(first[r, GUESTS], first[r + 1, GUESTS]):
-                _get_lane(buffer, 0, group.guests[g, 0], group.chunk[group.guests[g, 1]], 0, slot.ELEMENT)
+        if purpose == "reduce":
+            _carry(group.w[r], group.constants[r], buffer)
+            if _some(group, r, GUESTS):
+                _keep_share(buffer, share)
+                for g in range(first[r, GUESTS], first[r + 1, GUESTS]):
+                    _get_lane(buffer, 0, group.guests[g, 0], group.chunk[group.guests[g, 1]], 0, slot.ELEMENT)
+
+
+@kernel
+def reduce_chunks(group, t, acting, added):
+    """Compute the five quantities of each chunk, from its end, without distal bodies."""
+    _through_chunks("reduce", group, t, acting, added)
 
 
 @kernel
 def articulate_chunks(group, t, acting, added):
     """Run the ABA's inward recursion through each chunk, from the share of all bodies distal to it."""
-    buffer, first = group.buffer[t], group.first
-    share = _share(buffer)
-    for r in range(group.bounds[t, 1] - 1, group.bounds[t, 0] - 1, -1):
-        if _some(group, r, ENDS) or _some(group, r, HOSTS):
-            _keep_share(buffer, share)
-            for e in range(first[r, ENDS], first[r + 1, ENDS]):
-                _set_lane(buffer, slot.I, group.ends[e, 0], group.chunk[group.ends[e, 1]], slot.DISTAL, slot.SHARE)
-            _take_from_ports(group, r, buffer)
-            share = _share(buffer)
-        share = row_of.absorb(group.w[r], group.constants[r], share, group.of_v[r], LANES, acting, added)
+    _through_chunks("articulate", group, t, acting, added)
 
 
 @kernel

@@ -45,9 +45,7 @@ __device__ __forceinline__ void recursion(Link<Real>* link, int length, Six<Real
 #pragma unroll
     for (int j = 0; j < 6; ++j) x[j] += J[j];
     Real D = times(Six<Real>{U[0], U[1], U[2], U[3], U[4], U[5]}, S);
-#if ADDITIONS
-    D += link[length - 1].added_inertia;
-#endif
+    if constexpr (ADDITIONS) D += link[length - 1].added_inertia;
     S = link[length > 1 ? length - 2 : 0].S;
     JS = holds && length > 1 ? link[length - 2].JS[row] : Real(0);
 #pragma unroll 1
@@ -57,41 +55,30 @@ __device__ __forceinline__ void recursion(Link<Real>* link, int length, Six<Real
         if (holds && l > 0) J1 = one.J[row];
         const Six<Real> S1 = two.S;
         const Real JS1 = holds ? two.JS[row] : Real(0);
-#if ADDITIONS
-        const bool locked = link[l].locked != 0;
-        const Real d = locked ? Real(0) : reciprocal(D), g = locked ? link[l].target : -d * U[6];
-        const Real added_inertia = one.added_inertia;
-        const Real at_D = D;
-#else
-        const Real d = reciprocal(D);
-#endif
+        bool locked = false;
+        Real target = 0, added_inertia = 0;
+        if constexpr (ADDITIONS)
+            locked = link[l].locked != 0, target = link[l].target, added_inertia = one.added_inertia;
+        const Real at_D = D, d = locked ? Real(0) : reciprocal(D), g = locked ? target : -d * U[6];
         const Real y1 = times(x, S, JS), w = times(Six<Real>{U[0], U[1], U[2], U[3], U[4], U[5]}, S);
         Real U1[7];
 #pragma unroll
         for (int j = 0; j < 7; ++j) U1[j] = __shfl_sync(ALL, y1, j);
         const Real D1 = times(Six<Real>{U1[0], U1[1], U1[2], U1[3], U1[4], U1[5]}, S), e = d * w;
-#if ADDITIONS
         const Real c = is_p ? -g : d * y;  // p has g where the rows of I have y/D
-        x6 += carry ? y * g : Real(0);
-#else
-        const Real c = d * y;
-        x6 -= c * U[6];
-#endif
+        if (ADDITIONS) x6 += carry ? y * g : Real(0);
+        else x6 -= c * U[6];
 #pragma unroll
         for (int j = 0; j < 6; ++j) x[j] = (x[j] + J1[j]) - c * U[j];
         if (lane < 8) link[l].U[lane] = lane == 7 ? d : y;
         if (CARRIES && lane >= 8 && lane < 14) link[l].G[row] = y;
-#if ADDITIONS
-        if (lane == 0) link[l].D = at_D;
-        y = is_p ? y1 + g * w : y1 - e * y, D = (D1 - e * w) + added_inertia;
+        if constexpr (ADDITIONS) {
+            if (lane == 0) link[l].D = at_D;
+        }
+        y = is_p ? y1 + g * w : y1 - e * y, D = ADDITIONS ? (D1 - e * w) + added_inertia : D1 - e * w;
 #pragma unroll
         for (int j = 0; j < 6; ++j) U[j] = U1[j] - e * U[j];
-        U[6] = U1[6] + g * w;
-#else
-        y = y1 - e * y, D = D1 - e * w;
-#pragma unroll
-        for (int j = 0; j < 7; ++j) U[j] = U1[j] - e * U[j];
-#endif
+        U[6] = ADDITIONS ? U1[6] + g * w : U1[6] - e * U[6];
         S = S1, JS = JS1;
     }
     __syncwarp();
@@ -152,36 +139,23 @@ __device__ __forceinline__ void pass(Link<Real>* link, int length, const Pose<Re
 #pragma unroll
     for (int r = 0; r < 6; ++r) x[r] = Real(r == lane);
     Six<Real> U, S;
-    Real u, d;
-#if ADDITIONS
-    Real target;
-    bool locked;
-#endif
+    Real u, d, target = 0;
+    bool locked = false;
     const auto read = [&](int l) {
         const Real* at = link[l].U;
         U = {at[0], at[1], at[2], at[3], at[4], at[5]}, u = lane == 6 ? at[6] : Real(0), d = at[7], S = link[l].S;
-#if ADDITIONS
-        locked = link[l].locked != 0, target = lane == 6 && locked ? link[l].target : Real(0);
-#endif
+        if constexpr (ADDITIONS) locked = link[l].locked != 0, target = lane == 6 && locked ? link[l].target : Real(0);
     };
     if (length > 0) read(0);
 #pragma unroll 1
     for (int l = 0; l < length; ++l) {
         const Six<Real> U0 = U, S0 = S;
-        const Real u0 = u, d0 = -d;
-#if ADDITIONS
+        const Real u0 = u, d0 = -d, target0 = target;
         const bool locked0 = locked;
-        const Real target0 = target;
-#endif
         read(l + 1 < length ? l + 1 : l);
         const Real z = times(U0, x, u0);
-#if ADDITIONS
-        const Real y = d0 * z + target0;
+        const Real y = ADDITIONS ? d0 * z + target0 : d0 * z;
         if (lane < 7) link[l].G[lane] = locked0 ? z : y;
-#else
-        const Real y = d0 * z;
-        if (lane < 7) link[l].G[lane] = y;
-#endif
 #pragma unroll
         for (int r = 0; r < 6; ++r) x[r] += S0[r] * y;
     }
@@ -342,8 +316,8 @@ __device__ __forceinline__ Real accelerations(const Chunk<Real>& chunk, const Mo
     if (!chunk.here()) return 0;
     const Real* G = link[lane].G;
     const Real answer = times(Six<Real>{G[0], G[1], G[2], G[3], G[4], G[5]}, base) + G[6];
-#if ADDITIONS
-    if (link[lane].locked != 0) return answer + link[lane].D * link[lane].target;
-#endif
+    if constexpr (ADDITIONS) {
+        if (link[lane].locked != 0) return answer + link[lane].D * link[lane].target;
+    }
     return answer;
 }

@@ -13,6 +13,11 @@ template <typename Real> struct Interval { Real low, high; };
 template <typename Real> __device__ __forceinline__ Real clip(Real x, Real low, Real high) {
     return x < low ? low : (x > high ? high : x);  // NaN stays NaN
 }
+// The velocity that moves a joint at q no further past its limits in a step; `rate` is 1/dt.
+template <typename Real>
+__device__ __forceinline__ Real within_limits(Real velocity, Real q, Real lower, Real upper, Real rate) {
+    return clip(velocity, fmin((lower - q) * rate, Real(0)), fmax((upper - q) * rate, Real(0)));
+}
 
 // low and high of v⁺ for a joint at q; `rate` is 1/dt.
 template <typename Real>

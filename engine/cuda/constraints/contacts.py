@@ -13,7 +13,7 @@ from engine.device_arrays import to_host
 from engine.kernels.contact import interior, workspace
 from engine.kernels.contact.workspace import SEEN, WRENCH, reported
 from engine.model.joints import NV
-from engine.scene import Contacts, Plane, Points, points, tolerances
+from engine.scene import Contacts, Plane, Points, contact_tolerances, points
 from engine.scene.points import KEPT, WALKED
 from engine.step_settings import StepSettings
 from engine.validation import Array
@@ -228,7 +228,7 @@ class PlaneContacts:
     def _preamble(self) -> str:
         runs = (limbs(self._model) if self.lanes == LANES else None) or (0, 0)
         one = self._points.body[self._order]
-        reals = {name: getattr(tolerances, name) for name in _TOLERANCES}
+        reals = {name: getattr(contact_tolerances, name) for name in _TOLERANCES}
         reals |= {name: getattr(interior, name) for name in _OF_INTERIOR_POINT}
         bodies = np.arange(len(self._model.parent) + 1)
         tables = {
@@ -247,7 +247,7 @@ class PlaneContacts:
                 *header.numbers(self._numbers | {"LIMB_MOST": int(np.diff(runs).max()), "TREE_LEVELS": levels}),
                 *header.flags({"HAS_RIMS": bool(np.any(self._points.rim > 0))}),
                 *(f"constexpr double {name} = {value!r};" for name, value in reals.items()),
-                *(header.by_type(tolerances, name) for name in _TOLERANCES_BY_TYPE),
+                *(header.by_type(contact_tolerances, name) for name in _TOLERANCES_BY_TYPE),
                 f"#define EVEN_LIMBS {int(self._in_turns)}",
                 *header.row("contact", _CONTACT),
                 *header.row("memory", _REMEMBERED),

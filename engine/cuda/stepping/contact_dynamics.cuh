@@ -259,26 +259,13 @@ template <typename Real, int PITCH> struct RobotContacts {
     template <class Workspace>
     __device__ __forceinline__ void report_contact(const Workspace& ws, int i, Vector<Real> world) const {
         const int c = ws.contact(i), s = shape_of(ws, i), k = 3 * i;
-        const size_t place = robot * CONTACTS + i;
-        Real* const row = reported.seen + place * seen::NUMBERS;
-        const auto store = [&](int first, Vector<Real> x) {
-            row[first] = x.x, row[first + 1] = x.y, row[first + 2] = x.z;
-        };
-        reported.link[place] = int(scene.of_shape(s, shape::LINK));
-        store(seen::PLACE, ws.vector(c + contact::PLACE)), store(seen::NORMAL, ws.vector(c + contact::NORMAL));
-        store(seen::IMPULSE, world);
         const Real x = ws(Workspace::U + k + 1), y = ws(Workspace::U + k + 2);
-        row[seen::GAP] = ws(c + contact::GAP), row[seen::SLIP] = sqrt(x * x + y * y);
-        const Vector<Real> force = ws(Workspace::TRIED + k) * ws.vector(c + contact::FRAME) +  // in the body's frame
+        const Vector<Real> force = ws(Workspace::TRIED + k) * ws.vector(c + contact::FRAME) +
                                    ws(Workspace::TRIED + k + 1) * ws.vector(c + contact::FRAME + 3) +
                                    ws(Workspace::TRIED + k + 2) * ws.vector(c + contact::FRAME + 6);
-        const auto of_shape = [&](int first) {
-            return Vector<Real>{scene.of_shape(s, first), scene.of_shape(s, first + 1), scene.of_shape(s, first + 2)};
-        };
-        const Matrix<Real> R = {of_shape(shape::ROTATION), of_shape(shape::ROTATION + 3),
-                                of_shape(shape::ROTATION + 6)};
-        const Vector<Real> arm = ws.vector(c + contact::INSIDE) - of_shape(shape::POSITION);
-        store(seen::WRENCH, mul_t(R, cross(arm, force))), store(seen::WRENCH + 3, mul_t(R, force));
+        reported.put(scene, robot * CONTACTS + i,
+                     {s, ws(c + contact::GAP), sqrt(x * x + y * y), ws.vector(c + contact::PLACE),
+                      ws.vector(c + contact::NORMAL), world, force, ws.vector(c + contact::INSIDE)});
     }
 
     // v⁺ into the state, and q⁺ = q ⊕ dt v⁺ plus DISPLACEMENT, which resolves overlaps; no joint moves past its
@@ -301,11 +288,9 @@ template <typename Real, int PITCH> struct RobotContacts {
             const int k = v_start(i);
             const auto v = numbers(at, V + k);
             if (HAS_LIMITS && kind(i) != FREE) {  // no joint moves past its limit, whatever residual is left
-                const Real here = at(Q + q_start(i));
-                const Real low = (joints.table(joint_row::LOWER, k) - here) / dt,
-                    high = (joints.table(joint_row::UPPER, k) - here) / dt;
                 Real& displacement = ws(Workspace::DISPLACEMENT + k);
-                displacement = clip(displacement, fmin(low, Real(0)), fmax(high, Real(0)));
+                displacement = within_limits(displacement, at(Q + q_start(i)), joints.table(joint_row::LOWER, k),
+                                             joints.table(joint_row::UPPER, k), joints.rate);
             }
             for (int j = 0; j < dofs(i); ++j) v(j) = ws(Workspace::FREE_V + k + j);
             advance_joint<Real, false>(kind(i), numbers(at, Q + q_start(i)),

@@ -200,11 +200,9 @@ __device__ __forceinline__ bool integrate_limbs(const Joints& joints, Real (&tru
             at(V + limb_rate(group) + k) = limb[k];
             Real& q = at(Q + limb_coordinate(group) + k);
             Real velocity = limb[k] + limb_displacement[k] * joints.rate;
-            if constexpr (HAS_LIMITS) {  // no joint moves past its limit, whatever residual is left
-                const Real low = (joints.table(joint_row::LOWER, limb_rate(group) + k) - q) * joints.rate;
-                const Real high = (joints.table(joint_row::UPPER, limb_rate(group) + k) - q) * joints.rate;
-                velocity = clip(velocity, fmin(low, Real(0)), fmax(high, Real(0)));
-            }
+            if constexpr (HAS_LIMITS)  // whatever residual is left
+                velocity = within_limits(velocity, q, joints.table(joint_row::LOWER, limb_rate(group) + k),
+                                         joints.table(joint_row::UPPER, limb_rate(group) + k), joints.rate);
             q += dt * velocity;
         }
         if (group.rank == 0) {
@@ -218,8 +216,7 @@ __device__ __forceinline__ bool integrate_limbs(const Joints& joints, Real (&tru
     return finite;
 }
 
-// Report a contact, like `report_contact` of contact_dynamics.cuh, with its impulse in the world; `place`: its index
-// among all robots' contacts.
+// Report a contact with its impulse in the world; `place`: its index among all robots' contacts.
 template <typename Real, class Report, class Joints, class Robot>
 __device__ __noinline__ void report_limb_contact(Report reported, Surroundings<Real> scene, Joints joints, Robot robot,
                                                  Group group, LimbContact<Real> touch, Vector<Real> world, Real slip,
@@ -230,19 +227,8 @@ __device__ __noinline__ void report_limb_contact(Report reported, Surroundings<R
 #pragma unroll
     for (int k = 0; k < LIMB; ++k)
         if (touch.body == k) T = now.body[k];
-    const auto of_shape = [&](int k) {
-        const int s = touch.shape;
-        return Vector<Real>{scene.of_shape(s, k), scene.of_shape(s, k + 1), scene.of_shape(s, k + 2)};
-    };
-    const Matrix<Real> R = {of_shape(shape::ROTATION), of_shape(shape::ROTATION + 3), of_shape(shape::ROTATION + 6)};
-    const Vector<Real> force = mul_t(T.R, mul_t(now.trunk.R, world));
-    const Vector<Real> arm = mul_t(T.R, touch.x - T.p) - of_shape(shape::POSITION);
-    Real* const row = reported.seen + place * seen::NUMBERS;
-    const auto store = [&](int k, Vector<Real> x) { row[k] = x.x, row[k + 1] = x.y, row[k + 2] = x.z; };
-    reported.link[place] = int(scene.of_shape(touch.shape, shape::LINK));
-    store(seen::PLACE, touch.place), store(seen::NORMAL, n), store(seen::IMPULSE, world);
-    row[seen::GAP] = touch.gap, row[seen::SLIP] = slip;
-    store(seen::WRENCH, mul_t(R, cross(arm, force))), store(seen::WRENCH + 3, mul_t(R, force));
+    reported.put(scene, place, {touch.shape, touch.gap, slip, touch.place, n, world,
+                                mul_t(T.R, mul_t(now.trunk.R, world)), mul_t(T.R, touch.x - T.p)});
 }
 
 // The result of a step under contacts for a lane and the trunk: velocity changes by contacts, displacements that

@@ -13,8 +13,8 @@ from engine.kernels.collision.contact_reduction import best_near_point, swap_nea
 from engine.kernels.collision.frames import tangents
 from engine.kernels.collision.near_points import motion_of, near_points, near_shapes, of_thread, tilt_angle
 from engine.kernels.spatial import load3, load9, store3, store9
+from engine.scene.contact_tolerances import TILT_RATE
 from engine.scene.points import KEPT, WALKED
-from engine.scene.tolerances import TILT_RATE
 
 
 class DetectedContacts(NamedTuple):

@@ -18,8 +18,8 @@ from engine.kernels.collision.frames import tangents
 from engine.kernels.collision.height_field import GAP, NEAREST, NORMAL, PLACE, highest_around, near_sphere, under
 from engine.kernels.collision.surfaces import UPWARDS
 from engine.kernels.spatial import add, cross, dot, load3, load9, mul, mul_t, scale, store3, sub
+from engine.scene.contact_tolerances import CONTACT_MARGIN, TILT_RATE
 from engine.scene.points import KEPT, Points
-from engine.scene.tolerances import CONTACT_MARGIN, TILT_RATE
 
 _FLAT = 1e-3  # the sine of a rim's tilt below which its points are fixed in the body
 

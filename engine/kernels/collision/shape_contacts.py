@@ -15,8 +15,8 @@ from engine.kernels.collision.pairs import pair_contacts
 from engine.kernels.spatial import add, cross, dot, load3, load9, matmul, mul, scale, store3, store9, sub
 from engine.model import WORLD
 from engine.scene import Pairs
+from engine.scene.contact_tolerances import CONTACT_MARGIN
 from engine.scene.shapes import Shapes
-from engine.scene.tolerances import CONTACT_MARGIN
 
 
 class PairsWorkspace(NamedTuple):

@@ -8,7 +8,7 @@ from engine.kernels.contact.recursion_workspace import has_one_axis
 from engine.kernels.robot import KIND, PARENT, V_START
 from engine.kernels.spatial import cross, load3, load9, mul_t, store3, store9, sub
 from engine.model import FREE, PRISMATIC, REVOLUTE, WORLD
-from engine.scene.tolerances import IMMOBILE
+from engine.scene.contact_tolerances import IMMOBILE
 
 
 @inline

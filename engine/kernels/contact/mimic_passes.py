@@ -9,7 +9,7 @@ from __future__ import annotations
 from engine.compile import inline, kernel
 from engine.kernels.bodies import ZERO
 from engine.kernels.contact import body_pairs
-from engine.kernels.contact.mimics import ELIMINATED, PASSED_ON, WITH_JOINT, R, T, has_shared_coordinates
+from engine.kernels.contact.mimics import ELIMINATED, PASSED_ON, WITH_JOINT, has_shared_coordinates
 from engine.kernels.spatial import (
     add,
     cross,
@@ -64,7 +64,7 @@ def _clear(passed):
             passed.u[j, k], passed.w[j, k] = 0.0, 0.0
         for k in range(passed.d.shape[1]):
             passed.d[j, k] = 0.0
-        passed.force[j, R] = 0.0
+        passed.r[j] = 0.0
 
 
 @inline
@@ -79,8 +79,8 @@ def clear_r(matrix, tree):
     """Clear r of all coordinates."""
     if len(tree.mimics) > 0:
         passed = _passed(matrix, tree)
-        for j in range(passed.force.shape[0]):
-            passed.force[j, R] = 0.0
+        for j in range(passed.r.shape[0]):
+            passed.r[j] = 0.0
 
 
 @inline
@@ -105,7 +105,7 @@ def add_drift(i, omega, velocity, tree):
         for k in range(mimics.action.shape[1] - 1):
             if mimics.action[i, k] != 0:
                 z, w = row_at(i, k, passed, mimics)
-                passed.force[_index(i, k, mimics), R] += dot(z, omega) + dot(w, velocity)
+                passed.r[_index(i, k, mimics)] += dot(z, omega) + dot(w, velocity)
 
 
 @kernel
@@ -120,7 +120,7 @@ def add_axis(i, kind, s, forces, passed, mimics):
             passed.d[j, k] += dot(s, load3(passed.u[other], offset))
             passed.d[other, own] += dot(s, load3(passed.w[other], offset))
     passed.d[j, own] += D + dot(s, load3(passed.u[j], offset)) + dot(s, load3(passed.w[j], offset))
-    passed.force[j, R] += along
+    passed.r[j] += along
     store3(passed.u[j], add(load3(passed.u[j]), x))
     store3(passed.u[j], add(load3(passed.u[j], 3), y), 3)
     store3(passed.w[j], add(load3(passed.w[j]), z))
@@ -139,7 +139,7 @@ def _eliminate_coordinate(i, own, rhs, added, passed, mimics):
     """`eliminate_coordinate`, which returns q alone."""
     y = _index(i, own, mimics)
     reciprocal = 1.0 / (passed.d[y, own] + added)
-    q = reciprocal * (rhs - passed.force[y, R])
+    q = reciprocal * (rhs - passed.r[y])
     for c in range(6):
         passed.w[y, c] *= reciprocal
     for k in _remaining(i, own, mimics):
@@ -150,10 +150,10 @@ def _eliminate_coordinate(i, own, rhs, added, passed, mimics):
             passed.w[z, c] -= d_zy * passed.w[y, c]
         for c in _remaining(i, own, mimics):
             passed.d[z, c] -= reciprocal * d_zy * passed.d[y, c]
-        passed.force[z, R] += d_zy * q
+        passed.r[z] += d_zy * q
     for k in _remaining(i, own, mimics):  # in the other columns is d_zy of those eliminated before
         passed.d[y, k] *= reciprocal
-    passed.inverse[y], passed.force[y, T] = reciprocal, q
+    passed.inverse[y], passed.t[y] = reciprocal, q
     return q
 
 
@@ -181,8 +181,8 @@ def _add_free_joint(i, tree):
     mimics, passed, t = tree.mimics, tree.mimics.mass, tree.t[i]
     for k in _slots(i, PASSED_ON, mimics):
         j = _index(i, k, mimics)
-        passed.force[j, R] += dot(load3(passed.alpha[j]), load3(t))
-        passed.force[j, R] += dot(load3(passed.alpha[j], 3), load3(t, 3))
+        passed.r[j] += dot(load3(passed.alpha[j]), load3(t))
+        passed.r[j] += dot(load3(passed.alpha[j], 3), load3(t, 3))
 
 
 @inline
@@ -213,7 +213,7 @@ def _eliminate_axis_from_coordinates(i, k, kind, e, factors, passed, mimics):
         j = _index(i, slot, mimics)
         passed.alpha[j, k] = reciprocal * dot(e, load3(passed.u[j], offset))
         passed.beta[j, k] = dot(e, load3(passed.w[j], offset))
-        passed.force[j, R] += passed.beta[j, k] * q
+        passed.r[j] += passed.beta[j, k] * q
     for slot in _slots(i, PASSED_ON, mimics):
         j = _index(i, slot, mimics)
         a, b, u, v = passed.alpha[j, k], passed.beta[j, k], passed.u[j], passed.w[j]
@@ -262,7 +262,7 @@ def add_along_axis(i, k, q, matrix, tree):
     if has_shared_coordinates(i, tree):
         mimics, passed = tree.mimics, _passed(matrix, tree)
         for slot in _slots(i, PASSED_ON, mimics):
-            passed.force[_index(i, slot, mimics), R] += passed.beta[_index(i, slot, mimics), k] * q
+            passed.r[_index(i, slot, mimics)] += passed.beta[_index(i, slot, mimics), k] * q
 
 
 @inline
@@ -289,7 +289,7 @@ def _pass_on(i, parent, arm, passed, mimics):
         store3(u, add(load3(u, 3), y), 3)
         store3(w, add(load3(w), add(z, cross(arm, v))))
         store3(w, add(load3(w, 3), v), 3)
-        passed.force[target, R] += passed.force[source, R]
+        passed.r[target] += passed.r[source]
         for c in _slots(i, PASSED_ON, mimics):
             passed.d[target, mimics.parent_slot[i, c]] += passed.d[source, c]
 
@@ -362,7 +362,7 @@ def wrench_without_coordinates(i, n, f, tau, increment, matrix, tree):
 def wrench_without_axis(i, along, n, f, tau, increment, matrix, tree):
     """`wrench_without_coordinates` for the joint with one axis of a body with shared coordinates; `along` is Sᵀ p."""
     mimics, passed, own = tree.mimics, _passed(matrix, tree), tree.mimics.joint_slot[i]
-    passed.force[_index(i, own, mimics), R] += along
+    passed.r[_index(i, own, mimics)] += along
     if mimics.action[i, own] == WITH_JOINT:
         n, f = _wrench_without_slot(i, own, n, f, tau, increment, passed, mimics)
     return n, f
@@ -378,20 +378,20 @@ def pass_forces(i, kind, parent, matrix, tree):
         parent_body = parent if parent != WORLD else mimics.action.shape[0] - 1
         for k in _slots(i, PASSED_ON, mimics):
             source, target = _index(i, k, mimics), _index(parent_body, mimics.parent_slot[i, k], mimics)
-            passed.force[target, R] += passed.force[source, R]
-            passed.force[source, R] = 0.0
+            passed.r[target] += passed.r[source]
+            passed.r[source] = 0.0
 
 
 @inline
 def _wrench_without_slot(i, own, n, f, tau, increment, passed, mimics):
     """Compute t of the coordinate eliminated in slot `own` of body i; return the wrench without it, and change r of the
     others."""
-    force, (x, y) = passed.force[_index(i, own, mimics)], column_at(i, own, passed, mimics)
-    q = passed.inverse[_index(i, own, mimics)] * ((1.0 - increment) * tau[mimics.v_index[i, own]] - force[R])
-    force[R], force[T] = 0.0, force[T] + q if increment > 0.0 else q  # not NaN of a failed search
+    j, (x, y) = _index(i, own, mimics), column_at(i, own, passed, mimics)
+    q = passed.inverse[j] * ((1.0 - increment) * tau[mimics.v_index[i, own]] - passed.r[j])
+    passed.r[j], passed.t[j] = 0.0, passed.t[j] + q if increment > 0.0 else q  # not NaN of a failed search
     for k in _remaining(i, own, mimics):
         other = _index(i, k, mimics)
-        passed.force[other, R] += passed.d[other, own] * q
+        passed.r[other] += passed.d[other, own] * q
     return add(n, scale(q, x)), add(f, scale(q, y))
 
 
@@ -411,7 +411,7 @@ def velocity(i, omega, v, unshared, matrix, tree, out):
 def _velocity(i, own, omega, v, passed, mimics, out):
     """The velocity of the coordinate eliminated in slot `own` of body i, whose twist is (ω, v), from those in `out`."""
     j, (z, w) = _index(i, own, mimics), row_at(i, own, passed, mimics)
-    y = passed.force[j, T] - (dot(z, omega) + dot(w, v))
+    y = passed.t[j] - (dot(z, omega) + dot(w, v))
     for k in _remaining(i, own, mimics):
         y -= passed.d[j, k] * out[mimics.v_index[i, k]]
     return y

@@ -33,8 +33,6 @@ from engine.model.layout import pack
 PASSED_ON, ELIMINATED, WITH_JOINT = 1, 2, 3
 """`Mimics.action` on a shared coordinate at a body: it is passed on to the parent, eliminated in the body, or
 eliminated with the body's joint; 0 for none."""
-R, T = 0, 1
-"""Columns of `Passed.force`."""
 
 
 class Passed(NamedTuple):
@@ -48,7 +46,8 @@ class Passed(NamedTuple):
     w: NDArray[np.floating]  # (…, 6)
     d: NDArray[np.floating]  # (…, width), by rows
     inverse: NDArray[np.floating]  # (…,): 1/d_yy
-    force: NDArray[np.floating]  # (…, 2): r and t
+    r: NDArray[np.floating]  # (…,)
+    t: NDArray[np.floating]  # (…,): q
     alpha: NDArray[np.floating]  # (…, 6): (Sᵀ u)/D of a joint with several axes, Sᵀ u of a free one in `mass`
     beta: NDArray[np.floating]  # (…, 6): wᵀ S there
 
@@ -107,8 +106,9 @@ def mimics(model: Model) -> Mimics | tuple[()]:
 
 def _passed(n: int, width: int) -> Passed:
     size = (n + 1) * width
-    u, w, d, force, alpha, beta = (np.zeros((size, columns)) for columns in (6, 6, width, 2, 6, 6))
-    return Passed(u, w, d, np.zeros(size), force, alpha, beta)
+    u, w, d, alpha, beta = (np.zeros((size, columns)) for columns in (6, 6, width, 6, 6))
+    inverse, r, t = (np.zeros(size) for _ in range(3))
+    return Passed(u, w, d, inverse, r, t, alpha, beta)
 
 
 def _actions(model: Model) -> list[dict[int, tuple[int, bool]]]:
@@ -142,7 +142,7 @@ def example() -> Mimics:
     """Return arrays of the types that kernels are compiled for."""
     whole, real = np.zeros(1, np.int64), np.zeros(1)
     table, row = whole[None], real[None]
-    passed = Passed(row, row, row, real, row, row, row)
+    passed = Passed(row, row, row, real, real, real, row, row)
     return Mimics(whole, whole, table, table, table, real, passed, passed)
 
 

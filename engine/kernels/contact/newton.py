@@ -17,7 +17,7 @@ from __future__ import annotations
 from engine.compile import compiled_apart, inline, kernel
 from engine.compile.operations import parallel_range
 from engine.kernels.bodies import ZERO
-from engine.kernels.contact import body_pairs, mimics, newton_matrix
+from engine.kernels.contact import body_pairs, newton_matrix
 from engine.kernels.contact import mimic_passes as passes
 from engine.kernels.contact.loaded_bodies import LEFT_OUT
 from engine.kernels.contact.problem import contacts_from
@@ -31,57 +31,10 @@ from engine.kernels.contact.recursion import (
     velocity_at,
     with_waiting_wrenches,
 )
-from engine.kernels.contact.recursion_workspace import TO_PARENT, axis_of, column, has_one_axis
+from engine.kernels.contact.recursion_workspace import TO_PARENT
 from engine.kernels.limbs import inward, outward
-from engine.kernels.robot import KIND, PARENT, V_START
-from engine.kernels.spatial import ZERO9, add, cross, dot, load3, load9, mul, mul_t, scale, store3, store9, sub
-from engine.model import FREE, REVOLUTE
-
-
-@inline
-def _free_twist(G, t):
-    """The twist of a body with a free joint by back substitution from the last axis; the parent's motion has no part in
-    it."""
-    y = t[4] - G[26] * t[5]
-    omega = t[3] - G[19] * y - G[20] * t[5], y, t[5]
-    v = t[2] - dot(load3(G, 12), omega)
-    w = t[1] - dot(load3(G, 6), omega) - G[11] * v
-    return omega, (t[0] - dot(load3(G), omega) - G[4] * w - G[5] * v, w, v)
-
-
-@inline
-def _given_coordinates(i, t, tree, out):
-    """t of a floating joint, given the velocities in `out` of coordinates that are passed on there."""
-    a, b = passes.joint_load(i, "newton", tree, out)
-    return t[0] - a[0], t[1] - a[1], t[2] - a[2], t[3] - b[0], t[4] - b[1], t[5] - b[2]
-
-
-@inline
-def _move(i, omega, velocity, topology, bodies, tree, out):
-    """Compute dv of body i's joint into `out` (nv,); return the body's twist, from that by its parent."""
-    kind, start, t, G = topology[i, KIND], topology[i, V_START], tree.t[i], tree.G[i]
-    if has_one_axis(kind):
-        if mimics.eliminated_with_joint(i, tree):
-            unshared = t[0] - (dot(load3(G), omega) + dot(load3(G, 3), velocity))
-            out[start] = passes.velocity(i, omega, velocity, unshared, "newton", tree, out)
-        along = scale(out[start], mimics.axis(i, axis_of(bodies.rotation[i]), tree))
-        if kind == REVOLUTE:
-            omega = add(omega, along)
-        else:
-            velocity = add(velocity, along)
-    elif kind == FREE:
-        R, (a, b) = load9(bodies.rotation[i]), _free_twist(G, _given_coordinates(i, t, tree, out))
-        store3(out, mul_t(R, sub(a, omega)), start)
-        store3(out, mul_t(R, sub(b, velocity)), start + 3)
-        omega, velocity = a, b
-    else:
-        for k in range(2, -1, -1):
-            x = t[k] - (dot(load3(G, 6 * k), omega) + dot(load3(G, 6 * k + 3), velocity))
-            x -= passes.along_axis(i, k, "newton", tree, out)
-            out[start + k] = x
-            omega = add(omega, scale(x, column(bodies.rotation[i], k)))
-    passes.eliminated_velocities(i, omega, velocity, "newton", tree, out)
-    return omega, velocity
+from engine.kernels.robot import PARENT
+from engine.kernels.spatial import ZERO9, add, cross, load3, load9, mul, mul_t, store3, store9, sub
 
 
 @kernel
@@ -143,7 +96,7 @@ def direction(contacts, joints, length, r_scale, eps, inertia, topology, bodies,
             if tree.loaded[i, TO_PARENT] == LEFT_OUT:
                 continue
             omega, velocity = carried_twist(i, topology[i, PARENT], bodies, ZERO, omega, velocity, tree)
-            omega, velocity = _move(i, omega, velocity, topology, bodies, tree, p.dv)
+            omega, velocity = move(i, omega, velocity, "newton", topology, bodies, tree, p.dv)
             store_twist(i, omega, velocity, tree)
             store3(tree.step[i], omega)
             store3(tree.step[i], velocity, 3)
@@ -214,7 +167,7 @@ def respond(contacts, joints, topology, bodies, solver, out):
         omega, velocity = ZERO, ZERO
         for i in range(limbs.begin[limb], limbs.end[limb]):
             omega, velocity = carried_twist(i, topology[i, PARENT], bodies, ZERO, omega, velocity, tree)
-            omega, velocity = move(i, omega, velocity, topology, bodies, tree, out)
+            omega, velocity = move(i, omega, velocity, "mass", topology, bodies, tree, out)
             store_twist(i, omega, velocity, tree)
             store3(tree.moved[i], omega)
             store3(tree.moved[i], velocity, 3)

@@ -12,7 +12,7 @@ from engine.kernels.contact.problem import JOINTS, LARGEST_VELOCITY, OVERLAPS
 from engine.kernels.contact.rounding import overlap_slack, overlap_target_residual
 from engine.kernels.contact.search import OVERLAP_START, begin, restore_significant
 from engine.kernels.spatial import store3
-from engine.scene.tolerances import ERP
+from engine.scene.contact_tolerances import ERP
 
 
 @inline

@@ -29,7 +29,7 @@ from engine.kernels.robot import KIND, PARENT, V_START
 from engine.kernels.spatial import ZERO6, ZERO9, add, cross, dot, load3, load6, load9, store3, store6, store9, sub
 from engine.kernels.world import joint_twist
 from engine.model import WORLD
-from engine.scene.tolerances import LIMIT_MARGIN
+from engine.scene.contact_tolerances import LIMIT_MARGIN
 
 
 @inline

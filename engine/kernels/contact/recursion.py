@@ -227,36 +227,60 @@ def carried_twist(i, parent, bodies, base, omega, velocity, tree):
 
 
 @inline
-def move(i, omega, velocity, topology, bodies, tree, out):
-    """Compute dv of body i's joint into `out` (nv,) by the factors of M + d; return its twist, from that by its
+def _without_parent(i, k, t, omega, velocity, matrix, tree):
+    """t of axis k of body i's joint without the effect of its parent's twist, by `matrix`, as in `mimic_passes`."""
+    if matrix == "newton":
+        G = tree.G[i]
+        return t[k] - (dot(load3(G, 6 * k), omega) + dot(load3(G, 6 * k + 3), velocity))
+    U, D = tree.U[i], tree.inverse[i]
+    return t[k] - D[k] * (dot(load3(U, 6 * k), omega) + dot(load3(U, 6 * k + 3), velocity))
+
+
+@inline
+def _free_twist(i, t, matrix, tree, out):
+    """The twist of a body with a free joint, in which its parent's motion has no part."""
+    a, b = load3(t), load3(t, 3)
+    if matrix == "newton":  # by back substitution from the last axis
+        G, (n, f) = tree.G[i], passes.joint_load(i, matrix, tree, out)
+        a, b = sub(a, n), sub(b, f)
+        y = b[1] - G[26] * b[2]
+        omega = b[0] - G[19] * y - G[20] * b[2], y, b[2]
+        v = a[2] - dot(load3(G, 12), omega)
+        w = a[1] - dot(load3(G, 6), omega) - G[11] * v
+        return omega, (a[0] - dot(load3(G), omega) - G[4] * w - G[5] * v, w, v)
+    if mimics.has_shared_coordinates(i, tree):
+        D, (n, f) = tree.inverse[i], passes.joint_load(i, matrix, tree, out)
+        F = load9(D, 9)
+        a = sub(a, add(mul(load9(D), n), mul(F, f)))
+        b = sub(b, add(mul_t(F, n), mul(load9(D, 18), f)))
+    return a, b
+
+
+@inline
+def move(i, omega, velocity, matrix, topology, bodies, tree, out):
+    """Compute dv of body i's joint into `out` (nv,), by the factors of `matrix`; return its twist, from that by its
     parent."""
     kind, start, t, R = topology[i, KIND], topology[i, V_START], tree.t[i], load9(bodies.rotation[i])
-    U, D = tree.U[i], tree.inverse[i]
     if has_one_axis(kind):
         if mimics.eliminated_with_joint(i, tree):
-            unshared = t[0] - D[0] * (dot(load3(U), omega) + dot(load3(U, 3), velocity))
-            out[start] = passes.velocity(i, omega, velocity, unshared, "mass", tree, out)
+            unshared = _without_parent(i, 0, t, omega, velocity, matrix, tree)
+            out[start] = passes.velocity(i, omega, velocity, unshared, matrix, tree, out)
         along = scale(out[start], mimics.axis(i, axis_of(R), tree))
         if kind == REVOLUTE:
             omega = add(omega, along)
         else:
             velocity = add(velocity, along)
     elif kind == FREE:
-        a, b = load3(t), load3(t, 3)
-        if mimics.has_shared_coordinates(i, tree):
-            (n, f), F = passes.joint_load(i, "mass", tree, out), load9(D, 9)
-            a = sub(a, add(mul(load9(D), n), mul(F, f)))
-            b = sub(b, add(mul_t(F, n), mul(load9(D, 18), f)))
+        a, b = _free_twist(i, t, matrix, tree, out)
         store3(out, mul_t(R, sub(a, omega)), start)
         store3(out, mul_t(R, sub(b, velocity)), start + 3)
         omega, velocity = a, b
     else:
         for k in range(2, -1, -1):
-            x = t[k] - D[k] * (dot(load3(U, 6 * k), omega) + dot(load3(U, 6 * k + 3), velocity))
-            x -= passes.along_axis(i, k, "mass", tree, out)
+            x = _without_parent(i, k, t, omega, velocity, matrix, tree) - passes.along_axis(i, k, matrix, tree, out)
             out[start + k] = x
             omega = add(omega, scale(x, column(bodies.rotation[i], k)))
-    passes.eliminated_velocities(i, omega, velocity, "mass", tree, out)
+    passes.eliminated_velocities(i, omega, velocity, matrix, tree, out)
     return omega, velocity
 
 
@@ -277,7 +301,7 @@ def accelerations(gravity, topology, bodies, tree, out):
         omega, velocity = ZERO, ZERO
         for i in range(limbs.begin[limb], limbs.end[limb]):
             omega, velocity = carried_twist(i, topology[i, PARENT], bodies, base_acceleration, omega, velocity, tree)
-            omega, velocity = move(i, omega, velocity, topology, bodies, tree, out)
+            omega, velocity = move(i, omega, velocity, "mass", topology, bodies, tree, out)
             omega = add(omega, load3(bodies.product[i]))
             velocity = add(velocity, load3(bodies.product[i], 3))
             store_twist(i, omega, velocity, tree)

@@ -10,7 +10,7 @@ from engine.kernels.contact.problem import HAS_RESTITUTION, RESTITUTION_ATTEMPT,
 from engine.kernels.contact.properties import coefficients_of
 from engine.kernels.contact.rounding import closing_gap, residual_tolerance
 from engine.kernels.spatial import add, dot, load3
-from engine.scene.tolerances import RESTITUTION_ATTEMPTS, RESTITUTION_MARGIN, RESTITUTION_SPEED
+from engine.scene.contact_tolerances import RESTITUTION_ATTEMPTS, RESTITUTION_MARGIN, RESTITUTION_SPEED
 
 
 @inline

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.compile import inline
 from engine.compile.operations import is_single
-from engine.scene.tolerances import (
+from engine.scene.contact_tolerances import (
     ACCEPTED_RESIDUAL_SINGLE,
     GAP_TOLERANCE,
     GAP_TOLERANCE_SINGLE,

@@ -19,9 +19,9 @@ from engine.kernels.contact.problem import ImpulseWorkspace, impulse_workspace
 from engine.kernels.world import Bodies, bodies
 from engine.model import WORLD, Model
 from engine.scene import Contacts, Pairs, Plane, Points, Scene, points
+from engine.scene.contact_tolerances import MAX_CONTACTS
 from engine.scene.pairs import NO_PAIRS
 from engine.scene.shapes import shapes
-from engine.scene.tolerances import MAX_CONTACTS
 
 PLACE, NORMAL, GAP, IMPULSE, SLIP, WRENCH, SEEN = 0, 3, 6, 7, 10, 11, 17
 """Columns of `ContactState.seen`, and their number: place, normal, gap and impulse in the world, sliding speed, and the

@@ -1,298 +1,144 @@
-"""The child process that expands a xacro file, with limits on time, memory and access.
+"""Expand xacro files in a child process with time and memory limits.
 
-`urdf.xacro.sandboxed_expansion` starts it and reads from it one line of JSON and then the URDF. For an untrusted file,
-xacro's eval is replaced by `engine.urdf.xacro.expressions`, only files in the robot's folders can be read, and nothing
-can be written or started. Only the standard library and xacrodoc are imported.
+xacro evaluates expressions with Python's eval, which gives a file access to the whole program. Untrusted files are
+therefore expanded with another evaluator, in `engine.urdf.xacro.sandbox_child`.
 """
 
 from __future__ import annotations
 
-import functools
-import glob
+import importlib.util
 import json
-import math
 import os
 import re
+import signal
+import subprocess
 import sys
-from contextlib import suppress
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, BinaryIO
-from xml.dom import expatbuilder, minidom
+from typing import NamedTuple
 
-from engine.urdf.mesh_paths import Resources, is_package
-from engine.urdf.xacro.expressions import Evaluator
-from engine.urdf.xacro.size_limits import Refused
+from engine.files import regular
+from engine.text import in_one_line
+from engine.urdf.mesh_paths import PathName
 
-MAX_BYTES = 32_000_000
-"""Maximum number of bytes of the resulting URDF."""
-EVENTS = {
-    "open", "os.listdir", "os.scandir", "os.walk", "glob.glob", "glob.glob/2", "pathlib.Path.glob", "import",
-    "compile", "exec", "marshal.loads", "object.__getattr__", "sys._getframe", "code.__new__", "builtins.id",
-    "sys.excepthook",
-}  # fmt: skip
-"""The permitted audit events (https://docs.python.org/3/library/audit_events.html); all others are refused."""
+BOUNDS = {False: (8, 1024), True: (60, 4096)}
+"""Maximum CPU seconds and megabytes of memory of an expansion, by whether the file is trusted."""
+MAX_NAMED, MAX_CHARACTERS = 3, 40  # arguments, and characters of each, that a message names
 
-
-class Source:
-    """Track the element being expanded: xacro itself keeps no line numbers."""
-
-    def __init__(self, path: str):
-        self.path = path
-        self.place: tuple[str, int] = (path, 0)
-        self.texts: dict[str, list[str]] = {}
-        self.arguments: dict[str, None] = {}
-        """The names of the arguments that the file declares, in order."""
-        self.files: dict[str, None] = {}
-        """The files that it reads, by their paths."""
-
-    def watch(self, xacro: Any) -> None:
-        """Record the position of each element's tag, and the element being expanded."""
-        absolute = xacro.abs_filename_spec
-        builder: Any = expatbuilder.ExpatBuilderNS
-        dom: Any = minidom
-        start, clone, parse = builder.start_element_handler, dom._clone_node, xacro.parse
-
-        def started(reader: Any, *args: Any) -> None:
-            start(reader, *args)
-            reader.curNode.place = (self._file(xacro), reader.getParser().CurrentLineNumber)
-
-        def cloned(node: Any, *args: Any) -> Any:
-            copy = clone(node, *args)
-            if hasattr(node, "place"):
-                copy.place = node.place
-            return copy
-
-        def noting(function: Any) -> Any:
-            def noted(node: Any, *args: Any, **kwargs: Any) -> Any:
-                self.place = getattr(node, "place", self.place)
-                if node.nodeName == "xacro:arg":
-                    self.arguments[node.getAttribute("name")] = None
-                return function(node, *args, **kwargs)
-
-            return noted
-
-        def named(name: str) -> Any:
-            path = absolute(name)
-            self.files[str(path)] = None
-            return path
-
-        def parsed(text: Any, filename: str | None = None) -> Any:
-            if filename is not None:
-                self.files[filename] = None
-                with suppress(OSError):  # xacro reports a missing file itself
-                    self.texts[filename] = Path(filename).read_text(errors="replace").splitlines()
-            elif isinstance(text, str):
-                self.texts[self.path] = text.splitlines()
-            return parse(text, filename)
-
-        builder.start_element_handler, dom._clone_node = started, cloned
-        xacro.parse, xacro.abs_filename_spec = parsed, named
-        for name in ("eval_all", "handle_macro_call", "check_attrs", "reqd_attrs", "process_include", "grab_property"):
-            setattr(xacro, name, noting(getattr(xacro, name)))
-
-    def _file(self, xacro: Any) -> str:
-        return (xacro.filestack or [None])[-1] or self.path
-
-    def of_text(self, text: str) -> tuple[str, int]:
-        """Return the position of a text, or of the current element if the text is not found."""
-        for file, lines in self.texts.items():
-            for number, line in enumerate(lines, 1):
-                if text in re.sub("&(lt|gt|quot|apos|amp);", lambda entity: _ENTITIES[entity[1]], line):
-                    return file, number
-        return self.place
+_CHILD = """\
+import os, sys, threading, types
+def end_with_parent():
+    os.read(0, 1)
+    os._exit(1)
+threading.Thread(target=end_with_parent, daemon=True).start()
+engine = sys.modules["engine"] = types.ModuleType("engine")  # what the engine's package imports is not needed here
+engine.__path__ = [sys.argv[1]]
+from engine.urdf.xacro.sandbox_child import main
+main(*sys.argv[2:])
+"""
+"""The child's program; when the parent ends in any way, its standard input closes."""
 
 
-_ENTITIES = {"lt": "<", "gt": ">", "quot": '"', "apos": "'", "amp": "&"}
+class XacroError(Exception):
+    """A xacro file cannot be expanded: the message is the reason, `fix` what to do, `line` the line or None."""
+
+    def __init__(self, problem: str, fix: str, line: int | None = None):
+        super().__init__(problem)
+        self.fix, self.line = fix, line
 
 
-class Sandbox:
-    """xacro with eval and file access replaced."""
+class Expansion(NamedTuple):
+    """The `text` of the URDF, the values of the `arguments` that the file declares, and the `files` it includes."""
 
-    def __init__(self, xacro: Any, source: Source, resources: Resources):
-        self.xacro, self.source, self.resources = xacro, source, resources
-        package = [resources.package] if resources.package else []
-        self.folders = [folder.resolve() for folder in (resources.folder, *package, *resources.named)]
-        self.substitution, self.launch = xacro.substitution_args, xacro.substitution_args_context
-        self.evaluator = Evaluator(self._functions(), (xacro.NameSpace,), (xacro.YamlDictWrapper,))
-        absolute = xacro.abs_filename_spec
-
-        def expression(text: str, symbols: Any, _: Any = None) -> Any:
-            try:
-                return self.evaluator(text, symbols)
-            except xacro.XacroException:  # raised by an expression within this one
-                raise
-            except Exception:
-                self.source.place = self.source.of_text(f"${{{text}}}")
-                raise
-
-        xacro.safe_eval = expression
-        xacro.abs_filename_spec = lambda name: self.readable(absolute(name))
-        xacro.glob = SimpleNamespace(glob=lambda name: [*map(self.readable, glob.glob(name))])  # noqa: PTH207
-        eval_find = self.substitution._eval_find
-        self.substitution._eval_find = lambda package: self._find(package, eval_find)
-        self._launch_functions = self._arguments()
-        self.substitution._eval = lambda text, context: str(self._launch(text, context))
-
-    def _functions(self) -> dict[Any, Any]:
-        """Return xacro's own functions; the evaluator has those of Python and math."""
-        space, symbols = self.xacro._global_symbols["xacro"], self.xacro._global_symbols
-        python = symbols["python"]
-        functions = {function: function for function in dict.values(space) if callable(function)}
-        functions[space["tokenize"]] = _tokenize
-        for name in ("load_yaml", "abs_filename", "dotify"):  # wrapped in xacro, because deprecated without a namespace
-            functions[symbols[name]] = space[name]
-        for name in ("range", "sorted"):
-            functions[symbols[name]] = functools.partial(self._of_python, python[name])
-        return functions
-
-    def _of_python(self, function: Any, *args: Any, **kwargs: Any) -> Any:
-        return self.evaluator.allowed(function)(*args, **kwargs)
-
-    def readable(self, name: str) -> str:
-        """Return the name. Raises Refused for a file outside the robot's folders."""
-        if not self._within(Path(name)):
-            raise Refused(
-                f"the file {name}, which lies outside the robot's folders ({', '.join(map(str, self.folders))})"
-            )
-        return name
-
-    def _within(self, path: Path) -> bool:
-        return any(path.resolve().is_relative_to(folder) for folder in self.folders)
-
-    def _find(self, package: str, eval_find: Any) -> str:
-        """Return the folder of a package, and allow reading it."""
-        folders = self.resources.packages(package)
-        if not folders:
-            folders = [folder for folder in [Path(eval_find(package))] if is_package(folder)]
-        if not folders:
-            raise Refused(f"the package {package}, whose folder has no package.xml")
-        self.folders.append(folders[0].resolve())
-        return str(folders[0])
-
-    def _arguments(self) -> dict[str, Any]:
-        """Return the names that `$(eval …)` knows beside the arguments, as in ROS's launch files."""
-        substitution, launch = self.substitution, self.launch
-        launch_functions = {
-            "arg": lambda name: substitution.convert_value(substitution._eval_arg(name, launch["arg"]), "auto"),
-            "dirname": lambda: substitution._eval_dirname(launch["filename"]),
-            "env": substitution._eval_env,
-            "optenv": substitution._eval_optenv,
-            "find": lambda package: substitution._eval_find(package),
-        }
-        self.evaluator.add(launch_functions.values())
-        plain = {function.__name__: function for function in (list, dict, map, str, float, int)}
-        return {**_public(vars(math)), **plain, "true": True, "false": False, **launch_functions}
-
-    def _launch(self, text: str, context: dict[str, Any]) -> Any:
-        values = {name: self.substitution.convert_value(value, "auto") for name, value in context["arg"].items()}
-        try:
-            return self.evaluator(text, values | self._launch_functions)
-        except Exception:
-            self.source.place = self.source.of_text(f"$(eval {text})")
-            raise
+    text: bytes
+    arguments: dict[str, str]
+    files: list[str]
 
 
-def _public(names: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in names.items() if not name.startswith("_")}
+def expand(
+    path: PathName,
+    package_dirs: Iterable[PathName] = (),
+    trust: bool = False,
+    arguments: Mapping[str, str] | None = None,
+) -> Expansion:
+    """Return the URDF that a xacro file expands to.
 
+    Args:
+        path: the file.
+        package_dirs: folders to search for the packages of ``$(find …)``, beside those around the file and
+            those of ``ROS_PACKAGE_PATH`` and ``AMENT_PREFIX_PATH``.
+        trust: let the file run any Python, as xacro does.
+        arguments: values for the file's ``<xacro:arg>``, by their names. Those of a trusted file call nothing: they
+            may come from the file of a run.
 
-def _tokenize(text: str, sep: str = ",; ", skip_empty: bool = True) -> list[str]:
-    words = re.split("|".join(map(re.escape, sep)), text)
-    return [word for word in words if word] if skip_empty else words
-
-
-def _bound(seconds: int, megabytes: int, closed: bool) -> None:
-    """Set this process's limits, if the system supports them; `closed`: it can neither write nor start anything."""
+    Raises:
+        OSError: the file cannot be read.
+        XacroError: xacrodoc is not installed, the file cannot be expanded, or it needs to be trusted.
+    """
+    path = Path(path).absolute()
+    with regular(path):
+        pass
+    if importlib.util.find_spec("xacrodoc") is None:
+        problem = "xacro files need the package xacrodoc, which is not installed"
+        raise XacroError(problem, "pip install xacrodoc, or expand the file to a URDF first")
+    if trust and (calls := [name for name, value in (arguments or {}).items() if "(" in value]):
+        problem = f"the argument {calls[0]} has a bracket (, and {path.name} may run any Python"
+        raise XacroError(problem, "give it a value without brackets, or do not trust the file")
+    folders = [package_dirs] if isinstance(package_dirs, str | Path) else list(package_dirs)
+    seconds, megabytes = BOUNDS[trust]
+    command = [sys.executable, "-P", "-X", "utf8", "-c", _CHILD, str(Path(__file__).parents[2]), str(path)]
+    command += [
+        "yes" if trust else "no",
+        str(seconds),
+        str(megabytes),
+        json.dumps({**(arguments or {})}),
+        *(str(Path(entry).absolute()) for entry in folders),
+    ]
+    reading, writing = os.pipe()  # never written; closes when this process ends
     try:
-        import resource
-    except ImportError:  # Windows: only the parent's timeout applies
-        return
-    limits = [(resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, megabytes << 20), (resource.RLIMIT_CORE, 0)]
-    if closed:
-        limits += [(resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_NPROC, 0)]
-    for kind, limit in limits:
-        with suppress(ValueError, OSError):  # a limit may be unsupported or already lower
-            resource.setrlimit(kind, (limit, limit))
+        done = subprocess.run(
+            command, stdin=reading, capture_output=True, timeout=3 * seconds,
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise XacroError(*_too_long(path, seconds, trust)) from None
+    finally:
+        os.close(reading)
+        os.close(writing)
+    header, _, text = done.stdout.partition(b"\n")
+    if done.returncode < 0 and -done.returncode in (getattr(signal, "SIGXCPU", 0), getattr(signal, "SIGKILL", 0)):
+        raise XacroError(*_too_long(path, seconds, trust))
+    if done.returncode or not header:
+        wording = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+        problem = f"xacro cannot expand {path.name}: its process ended early ({wording})"
+        raise XacroError(problem, _correct(arguments))
+    answer = json.loads(header)
+    if "problem" not in answer:
+        return Expansion(text, answer["arguments"], answer["files"])
+    same_file = Path(answer["file"]) == path
+    place = "" if same_file else f" ({answer['file']}, line {answer['line']})"
+    line = (answer["line"] or None) if same_file else None
+    if answer["forbidden"]:
+        fix = "write it in another way; or, if you know where the file comes from, trust it with --trust-xacro"
+        problem = f"{path.name} uses something forbidden in untrusted xacro files{place}: {answer['problem']}"
+        raise XacroError(problem, f"{fix} (trust_xacro=True in Python)", line)
+    lacks = _LACKS.match(answer["problem"])
+    fix = f"give it by {lacks[1]}:=VALUE, or add a default to the file" if lacks else _correct(arguments)
+    raise XacroError(f"xacro cannot expand {path.name}{place}: {answer['problem']}", fix, line)
 
 
-def _wall(event: str, args: tuple[Any, ...]) -> None:
-    """Audit hook: from now on, reading regular files is the only permitted access to the system."""
-    flags = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-    if event not in EVENTS or (event == "open" and isinstance(args[2], int) and args[2] & flags):
-        raise Refused(f"{event} {args[0] if args else ''}".strip())
-    if event == "open" and not isinstance(args[0], int):
-        file = Path(os.fsdecode(args[0]))
-        if file.exists() and not file.is_file():
-            raise Refused(f"{file}, which is not a regular file")
+def _correct(arguments: Mapping[str, str] | None) -> str:
+    """Return the fix for a file that cannot be expanded, with the arguments that were given."""
+    given = [in_one_line(f"{name}:={value[:MAX_CHARACTERS]}") for name, value in (arguments or {}).items()]
+    more = f" and {len(given) - MAX_NAMED} more" if len(given) > MAX_NAMED else ""
+    return f"correct {', '.join(given[:MAX_NAMED])}{more}, or the xacro file" if given else "correct the xacro file"
 
 
-def _expanded(path: Path, package_dirs: list[str], trusted: bool, source: Source, arguments: dict[str, str]) -> bytes:
-    import xacro
-    import xacro.substitution_args
-    import xacrodoc
-
-    source.watch(xacro)
-    if package_dirs:
-        xacrodoc.packages.look_in(package_dirs)
-    if not trusted:
-        Sandbox(xacro, source, Resources(path, package_dirs))
-    xacro.init_stacks(str(path))
-    xacro.substitution_args_context["filename"] = str(path)
-    sys.setrecursionlimit(5000)
-    if not trusted:
-        sys.addaudithook(_wall)
-    document = xacrodoc.XacroDoc.from_file(path, subargs=arguments, resolve_packages=False)
-    text: str = document.to_urdf_string()
-    return text.encode()
+_LACKS = re.compile(r"Undefined substitution argument (\w+)")
 
 
-def _facts(source: Source, arguments: dict[str, str]) -> dict[str, Any]:
-    """Return the values of the arguments that the file declares or uses, and the files that it reads beside its own."""
-    import xacro
-
-    values: dict[str, str] = xacro.substitution_args_context["arg"] | arguments
-    read = [name for name in source.files if Path(name).is_file() and Path(name) != Path(source.path)]
-    text = "\n".join(line for lines in source.texts.values() for line in lines)
-    names = dict.fromkeys([*source.arguments, *(name for name in arguments if f"$(arg {name})" in text)])
-    return {"arguments": {name: values[name] for name in names if name in values}, "files": read}
-
-
-def _report(problem: BaseException, source: Source) -> dict[str, Any]:
-    """Return the report of a failure for the parent process."""
-    chain = [problem]
-    while (inner := getattr(chain[-1], "exc", None) or chain[-1].__cause__) is not None:
-        chain.append(inner)
-    reason, forbidden = str(problem), False
-    for entry in chain:
-        if isinstance(entry, Refused):
-            reason, forbidden = str(entry), True
-        elif isinstance(entry, RecursionError):
-            reason = "macros, properties or elements nest without end, or too deeply"
-        elif isinstance(entry, MemoryError):
-            reason, forbidden = "it needs too much memory", True
-    file, line = source.place
-    return {
-        "problem": " ".join(reason.split()) or type(problem).__name__,
-        "forbidden": forbidden,
-        "file": file,
-        "line": line,
-    }
-
-
-def main(path: str, trusted: str, seconds: str, megabytes: str, arguments: str, *package_dirs: str) -> None:
-    """Write one line of JSON, `_facts` or a problem, and then the expanded text to standard output."""
-    output: BinaryIO = os.fdopen(os.dup(1), "wb")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # discard what a file prints
-    source = Source(path)
-    text, values = b"", json.loads(arguments)
-    _bound(int(seconds), int(megabytes), closed=trusted != "yes")
-    try:
-        text = _expanded(Path(path), [*package_dirs], trusted == "yes", source, values)
-        reply = _facts(source, values)
-        if len(text) > MAX_BYTES:
-            raise Refused(f"a robot of more than {MAX_BYTES // 10**6} MB of text")
-    except BaseException as problem:  # every failure is reported to the parent
-        reply, text = _report(problem, source), b""
-    output.write(json.dumps(reply).encode() + b"\n" + text)
-    output.close()
+def _too_long(path: Path, seconds: int, trust: bool) -> tuple[str, str]:
+    fix = "look for macros that call each other without end"
+    return f"expanding {path.name} takes more than {seconds} s", fix + (
+        "" if trust else ", or trust it (--trust-xacro)"
+    )
