@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Iterable, Sequence
 
@@ -56,13 +57,40 @@ def is_clear(at: NDArray[np.float64], half: NDArray[np.float64], others: Iterabl
     return not any(np.all(np.abs(at - (low + high)[:2] / 2) < half + (high - low)[:2] / 2) for low, high in others)
 
 
-def in_front(box: Box, robot: Box, others: Sequence[Box]) -> NDArray[np.float64]:
-    """Return the horizontal shift (3,) of a box that puts it beside a robot along x, and along y clear of `others`."""
+def is_hidden(box: Box, eye: NDArray[np.float64], others: Iterable[Box]) -> bool:
+    """Whether one of the `others` is before the middle half of a box's middle plane, seen from a point (3,)."""
+    half = np.array([[0, 0, 0], [1, 1, 0], [1, -1, 0], [-1, 1, 0], [-1, -1, 0]]) * (box[1] - box[0]) / 4
+    sight = (box[0] + box[1]) / 2 + half - eye
+    sight = np.where(sight == 0, 1e-12, sight)
+    for other in others:
+        ways = (np.array(other)[:, None] - eye) / sight  # at which each line of sight crosses the planes of its faces
+        enters, leaves = ways.min(0).max(1), ways.max(0).min(1)
+        if np.any((enters < np.minimum(leaves, 1.0)) & (leaves > 0)):
+            return True
+    return False
+
+
+def in_front(box: Box, robot: Box, others: Sequence[Box], eye: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the horizontal shift (3,) of a box that puts it beside a robot along x, and along y clear of `others`.
+
+    Of the clear places, to both sides, it is the nearest where none hides another from an eye at (3,).
+    """
     half, middle = (box[1] - box[0])[:2] / 2, (box[0] + box[1])[:2] / 2
-    at = np.array([robot[1][0] + half[0], (robot[0][1] + robot[1][1]) / 2])
-    while not is_clear(at, half, others):
-        at[1] += half[1] / 2
-    return np.append(at - middle, 0.0)
+    first = np.array([robot[1][0] + half[0], (robot[0][1] + robot[1][1]) / 2])
+    nearest: NDArray[np.float64] | None = None
+    for step in itertools.count():
+        for side in (1, -1):
+            at = first + np.array([0.0, side * step * half[1] / 2])
+            if not is_clear(at, half, others):
+                continue
+            shift = np.append(at - middle, 0.0)
+            placed = box[0] + shift, box[1] + shift
+            if not (is_hidden(placed, eye, others) or any(is_hidden(each, eye, [placed]) for each in others)):
+                return shift
+            nearest = shift if nearest is None else nearest
+        if nearest is not None and step > MAX_STEPS:
+            break
+    return nearest
 
 
 def beside(box: Box, others: Sequence[Box], least: float) -> float:

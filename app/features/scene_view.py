@@ -215,7 +215,9 @@ class SceneView(QObject):
 
     def _place(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         """Return the shift (3,) of what is in a box, with room around it, to in front of the robot."""
-        return object_places.in_front((low, high), self._window.viewport.robot_bounds, self._boxes())
+        viewport = self._window.viewport
+        eye = viewport.camera.eye - viewport.center
+        return object_places.in_front((low, high), viewport.robot_bounds, self._boxes(), eye)
 
     def _put(self, item: SceneObject) -> None:
         if item.mass is None:
