@@ -43,6 +43,12 @@ class Drive:
         return "position" if self.mode == "target" else self.mode
 
     @property
+    def extremes(self) -> tuple[float, float]:
+        """The least and the largest value of its wave."""
+        ends = {"sine": (-self.amplitude, self.amplitude), "step": (0.0, self.amplitude)}.get(self.wave, (0.0, 0.0))
+        return self.value + min(ends), self.value + max(ends)
+
+    @property
     def plain(self) -> bool:
         """Whether a setpoint or an effort is set once, and nothing has to be computed."""
         return self.mode != "velocity" and self.wave == "constant" and not self.weight

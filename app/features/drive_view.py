@@ -22,9 +22,7 @@ from app.panels.joint_form import JointForm
 from app.simulation.messages import Loaded, Settings, Snapshot
 
 REFRESH = 0.1  # s between two updates of changing values
-EVERY_TIP = (
-    "Edit the drives and gains of all joints of one kind at once, in the form of the first (Ctrl+A in the table)"
-)
+EVERY_TIP = "Edit the drives and gains of all joints of one kind at once, in the form of one of them (or Ctrl+A there)"
 WEIGHT_TIP = "Every drive adds the effort that balances gravity at its joint"
 
 
@@ -202,6 +200,18 @@ class DriveView:
                     self._bench.joints.set_joint_drive(k, each)
 
         self._act(drive_all)
+        self._warn_of_limits(self.index)
+
+    def _warn_of_limits(self, index: int) -> None:
+        """Say that a wave goes beyond the limits of its joint, which stops it there."""
+        row, drive = self._bench.robot.coordinates[index], self._bench.robot.set_drive(index)
+        (low, high), (least, most) = row.reach(drive.mode), drive.extremes
+        if drive.wave != "constant" and (least < low or most > high):
+            wave, reach = (
+                " to ".join(row.format(end, drive.mode) for end in ends) for ends in ((least, most), (low, high))
+            )
+            text = f"the {drive.wave} of {row.name} goes from {wave}, beyond its limits from {reach}"
+            self._window.statusBar().showMessage(text, MESSAGE)
 
     def _act(self, act: Callable[..., object], *arguments: object) -> None:
         """Call a method that sets a drive or gains; the status bar says why it refuses."""

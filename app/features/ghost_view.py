@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -57,6 +58,7 @@ class GhostView(QObject):
         self._reader = FileReader(window, unreadable)
         self.path = ""
         """The file of the recorded ghost, also while it is being read; empty if there is none."""
+        self._robot = ""  # the file of the robot that is open
         self._before: GhostSettings | None = None  # as last requested
         self._restoring = False
         self._due, self._drawn = 0.0, False
@@ -81,12 +83,12 @@ class GhostView(QObject):
         self.panel.legend.size_of_robot = float(np.linalg.norm(upper - lower))
         self.panel.show_state(None, ())
         self.panel.refusal.clear()  # of the robot before
-        path = self.path
+        path, before, self._robot = self.path, self._robot, event.path
         if self.recorded is None:
             self._bench.ghost.set(self.panel.settings)
         self.end_recording()
-        if path:
-            self.open(path)
+        if path:  # which another robot's file only ends
+            self._read(path, self._refuse_recording if before == event.path else lambda _: self.end_recording())
 
     def _refresh(self) -> None:
         for control in (self.recording, self.panel.recording):
@@ -132,11 +134,14 @@ class GhostView(QObject):
 
     def open(self, path: str) -> None:
         """Read a run of the robot in a thread, and show it as the ghost; another robot's is refused."""
+        self._read(path, self._refuse_recording)
+
+    def _read(self, path: str, refuse: Callable[[str], None]) -> None:
         self.path = path
         self.panel.show_reading(Path(path).name)
         self._reader.drop()
         get = partial(read_ghost, path, self._bench.robot.model, self._bench.source)
-        self._reader.read(path, get, self._take_recording, self._refuse_recording)
+        self._reader.read(path, get, self._take_recording, refuse)
 
     def _refuse_recording(self, problem: str) -> None:
         self.path = "" if self.recorded is None else self.recorded.path

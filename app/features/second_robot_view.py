@@ -29,6 +29,7 @@ from app.gl.picking import Hit, pick, ray
 from app.gl.scene import Scene
 from app.panels.second_robot import ALGORITHMS, EMPTY, SecondRobotPanel
 from app.plotting.quantities import own_energy, typical_work
+from app.simulation.contacts import Contacts
 from app.simulation.messages import Loaded, Snapshot
 from app.simulation.second_robot import SavedSecondRobot, SecondRobotRequest, is_free
 from app.simulation.starting import first_pose
@@ -39,6 +40,7 @@ UNBEGUN = "A recording has no second robot: press Branch here (Ctrl+B), and both
 WAITS = "Play waits for the second robot, which is being prepared"
 UNTOUCHED = "{} is simulated for comparison only: to pull or pose it, open it first, or add it to the scene (O)"
 CROWDED = "The second robot is hidden while a batch is shown"
+NOWHERE = np.zeros(3)
 GAP = 0.12  # of the larger robot's size
 IN_THE_AIR = (
     "the file of {} fixes its root link to the world: Floating base, in its dock, frees it to stand on the ground"
@@ -68,6 +70,7 @@ class SecondRobotView(QObject):
         self._scene: Scene | None = None
         self._foot = 0.0  # m, the height that stands on the ground: below 0 where it hangs from its base
         self._poses: np.ndarray | None = None  # (links, 4, 4): in its last live state, if it is shown
+        self._touching: tuple[Contacts | None, np.ndarray] = None, NOWHERE  # its contacts and place there
         self._placed = self._fit_due = False  # `_fit_due`: fit both robots in view once the second is drawn
         self._first = ""  # the first robot's file
         self._pressed, self._dragged, self._due, self._link = QPointF(), False, 0.0, -1
@@ -103,7 +106,9 @@ class SecondRobotView(QObject):
         self.panel.floating_asked.connect(self.set_floating)
         self._viewport.installEventFilter(self)
         self._viewport.clicked.connect(self._click)
-        self._viewport.read_on.connect(lambda: self._draw(self._poses))  # the first's meshes may lower the ground
+        self._viewport.read_on.connect(
+            lambda: self._draw(self._poses, *self._touching)
+        )  # the first's meshes may lower the ground
         window.loaded.connect(self._on_loaded)
         window.framed.connect(self._show)
         window.refreshed.connect(self._refresh)
@@ -304,7 +309,7 @@ class SecondRobotView(QObject):
             return
         if self._requested is not None and self._requested.state is not None and not frame.recorded:
             self._requested = replace(self._requested, state=None)  # the initial state has been applied
-        self._draw(state.link_poses)
+        self._draw(state.link_poses, state.contacts, state.place)
         if self._fit_due:
             self._fit_due = False
             self._viewport.fit()
@@ -323,13 +328,19 @@ class SecondRobotView(QObject):
             self._show_algorithms(state.scene)
             self._show_link_note()
 
-    def _draw(self, poses: np.ndarray | None) -> None:
-        """Draw it at its links' poses (links, 4, 4) on the ground that is drawn, which may be below a fixed robot."""
-        overlays, self._poses = self._viewport.overlays, poses
+    def _draw(self, poses: np.ndarray | None, contacts: Contacts | None = None, place: np.ndarray = NOWHERE) -> None:
+        """Draw it at its links' poses (links, 4, 4) on the ground that is drawn, which may be below a fixed robot.
+
+        Its contacts are moved by its place (3,), m, too.
+        """
+        overlays, self._poses, self._touching = self._viewport.overlays, poses, (contacts, place)
         if poses is not None and self._scene is not None:
+            up = (self._viewport.floor if overlays.world is None else 0.0) - self._foot
             poses = poses.copy()
-            poses[:, 2, 3] += (self._viewport.floor if overlays.world is None else 0.0) - self._foot
-            overlays.set_second_robot(self._scene.content, poses)
+            poses[:, 2, 3] += up
+            if contacts is not None:
+                contacts = replace(contacts, point=contacts.point + place + (0.0, 0.0, up))
+            overlays.set_second_robot(self._scene.content, poses, contacts)
         else:
             overlays.set_second_robot(None)
 

@@ -93,5 +93,5 @@ class TypedPose:
         posing.release_link()
         self._shown = link, self._bench.robot.q
         left = left_text(result).removeprefix(", ")
-        self.form.result.setText(f"As near as its joints can come: {left}" if left else "The link is there.")
+        self.form.outcome.setText(f"As near as its joints can come: {left}" if left else "The link is there.")
         self._window.refresh()

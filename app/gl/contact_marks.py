@@ -73,6 +73,13 @@ def marks(point: Floats, normal: Floats, force: Floats, state: NDArray[np.str_],
     )
 
 
+def joined(one: Marks, other: Marks) -> Marks:
+    """Return the marks of both."""
+    names = "rods", "rod_colors", "heads", "head_colors"
+    parts = (np.concatenate([getattr(one, name), getattr(other, name)]) for name in names)
+    return Marks(*parts, np.concatenate([one.ends, other.ends], 1), np.concatenate([one.state, other.state]))
+
+
 def lengths(share: Floats) -> Floats:
     """Return the lengths of arrows, in robot sizes, for forces in multiples of the robot's weight."""
     rest = MAX_LENGTH - LENGTH

@@ -14,8 +14,10 @@ from app.gl.world import World
 
 Floats = NDArray[np.float64]
 
-LINE = (1.0, 0.84, 0.25, 1.0)
-THIN, BALL = 0.0035, 0.010
+Color = tuple[float, float, float, float]
+ON_DARK, ON_LIGHT = (1.0, 0.84, 0.25, 1.0), (0.80, 0.0, 0.60, 1.0)
+"""The colours of the line over a dark and a light backdrop."""
+THIN, BALL = 0.0065, 0.016
 """The radii of the line and of its ends, in robot sizes."""
 
 
@@ -59,15 +61,15 @@ def fixed_to(pose: Floats, point: Floats) -> Floats:
     return np.asarray(pose[:3, :3].T @ (point - pose[:3, 3]))
 
 
-def shapes(ends: Floats, size: float) -> dict[str, Copies]:
-    """Return the line's glyphs, by mesh, for `ends` (1 or 2, 3) beside a robot of that size, m."""
+def shapes(ends: Floats, size: float, color: Color) -> dict[str, Copies]:
+    """Return the line's glyphs, by mesh, in a colour for `ends` (1 or 2, 3) beside a robot of that size, m."""
     balls = np.zeros((len(ends), 4, 4))
     balls[:, [0, 1, 2], [0, 1, 2]] = BALL * size
     balls[:, :3, 3], balls[:, 3, 3] = ends, 1.0
-    copies = {"ball": Copies(balls.astype(np.float32), np.tile(np.array(LINE, np.float32), (len(ends), 1)))}
+    copies = {"ball": Copies(balls.astype(np.float32), np.tile(np.array(color, np.float32), (len(ends), 1)))}
     step = np.diff(ends, axis=0)
     length = np.linalg.norm(step, axis=1)
     if len(step) and length[0] > 1e-9:
         rod = along((ends[1:] + ends[:-1]) / 2, step / length[:, None], length, np.array([THIN * size]))
-        copies["rod"] = Copies(rod.astype(np.float32), np.array([LINE], np.float32))
+        copies["rod"] = Copies(rod.astype(np.float32), np.array([color], np.float32))
     return copies

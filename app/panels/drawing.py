@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
 from PyQt6.QtCore import QByteArray, QPointF, QRectF, QSize, Qt, pyqtSignal
@@ -12,6 +13,7 @@ from PyQt6.QtWidgets import QSizePolicy, QWidget
 from app.desktop import theme
 
 MARGIN = 8  # px
+TYPE = 13.0  # units, the size of words in a drawing
 
 
 class Drawing(QWidget):
@@ -24,6 +26,7 @@ class Drawing(QWidget):
         super().__init__()
         self._draw: Callable[[Mapping[str, str]], str] = lambda _: ""
         self._renderer, self._stale = QSvgRenderer(self), False
+        self._largest = math.inf  # px of a unit
         self.setAccessibleName(name)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         theme.signals.changed.connect(self._apply_theme)
@@ -46,13 +49,21 @@ class Drawing(QWidget):
         """Return the drawing's height for a width, margins included, px; 0 if there is none."""
         self._load()
         box = self._renderer.viewBoxF()
-        return 0 if box.isEmpty() else round((width - 2 * MARGIN) * box.height() / box.width()) + 2 * MARGIN
+        scale = min(self._largest, (width - 2 * MARGIN) / max(box.width(), 1.0))
+        return 0 if box.isEmpty() else round(scale * box.height()) + 2 * MARGIN
+
+    def set_type(self, least: float, largest: float, width: int) -> None:
+        """Bound the size of the drawing's words, px; the least needs a height, and a `width`, px, that may lack."""
+        self._largest = least / TYPE
+        self.setMinimumHeight(self.height_for(width))
+        self._largest = largest / TYPE
+        self.update()
 
     def sizeHint(self) -> QSize:
         return QSize(400, 320)
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(200, 160)
+        return QSize(200, 0)
 
     def paintEvent(self, _: QPaintEvent) -> None:
         painter = QPainter(self)
@@ -67,7 +78,7 @@ class Drawing(QWidget):
         """Return the drawing's rectangle in the widget."""
         self._load()
         room, size = self.rect().adjusted(MARGIN, MARGIN, -MARGIN, -MARGIN), self._renderer.viewBoxF().size()
-        scale = min(room.width() / size.width(), room.height() / size.height())
+        scale = min(self._largest, room.width() / size.width(), room.height() / size.height())
         left = room.left() + (room.width() - scale * size.width()) / 2
         return QRectF(left, room.top(), scale * size.width(), scale * size.height())
 

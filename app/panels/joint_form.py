@@ -18,6 +18,7 @@ from app.desktop.numbers import plain
 from app.panels.number_box import PlainBox
 
 LIMIT = 1e6
+ROUNDING = 1e-6  # of an effort at its limit
 MIN_PERIOD = 10 * PERIOD  # s; a sine of a shorter one would be taken at too few times, at worst at its zeros only
 MAX_PERIOD = 1e4  # s
 WAVE_ANGLE, WAVE_LENGTH = math.radians(10.0), 0.01  # rad and m, the amplitude of a new wave
@@ -151,9 +152,10 @@ class JointForm(QWidget):
             self.motion.clear()
             return
         reported = _of(velocity * row.scale, row.velocity * row.scale, f"{row.unit}/s", 1 + row.more_digits)
-        self.motion.setText(
-            reported + (f" · {_of(effort, row.effort, row.effort_unit)}" if math.isfinite(effort) else "")
-        )
+        if math.isfinite(effort):
+            at_limit = ", at its limit" if abs(effort) >= row.effort * (1 - ROUNDING) else ""
+            reported += f" · {_of(effort, row.effort, row.effort_unit)}{at_limit}"
+        self.motion.setText(reported)
         self.motion.setToolTip(f"{row.name}: velocity, {row.unit}/s, and effort, {row.effort_unit}, of its limits")
 
     def _limits(self) -> str:

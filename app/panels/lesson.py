@@ -8,12 +8,13 @@ from functools import partial
 from html import escape
 
 from PyQt6.QtCore import QPointF, QSize, Qt, QTimer, QUrl, pyqtSignal
-from PyQt6.QtGui import QResizeEvent, QTextCursor
+from PyQt6.QtGui import QFontInfo, QResizeEvent, QTextCursor
 from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSplitter, QTabWidget, QTextBrowser, QToolButton, QWidget
 
 import engine
 from app.desktop import theme, type_scale
 from app.desktop.layouts import NO_MARGINS, horizontal, vertical
+from app.desktop.panel_scroller import scroller
 from app.panels.drawing import Drawing
 from app.panels.lesson_question import QuestionForm
 from app.panels.moving_keys import KeySlider
@@ -21,12 +22,23 @@ from app.panels.moving_keys import KeySlider
 SECONDS = 2.5  # per step, at speed 1
 LARGER = 1.5  # font scale for a lecture
 WORDS = 0.375  # least share of the text in the height of text and picture
+SMALLEST = 0.7  # the size of words in pictures, relative to the text's
 PICTURED = 430  # px of width that a picture keeps before the text must scroll
 SPEEDS = (0.5, 1.0, 2.0, 5.0)
 PICK = "Click a part in the picture, or a link of the robot, for its two equations in numbers."
 CHOOSE = "Choose a lesson."
 SUITED = "Lessons for this robot:"
 ROBOT = "robot"  # the scheme of a link that opens one
+
+
+class _Parts(QSplitter):
+    """Says when it has another size."""
+
+    resized = pyqtSignal()
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        self.resized.emit()
 
 
 class LessonPanel(QWidget):
@@ -72,13 +84,15 @@ class LessonPanel(QWidget):
         self.pull.setMinimumContentsLength(len("Pull no joint"))
         self.pull.currentIndexChanged.connect(self._show)
         self.tabs.setCornerWidget(self.pull)
-        self._parts, self._moved = QSplitter(Qt.Orientation.Vertical, childrenCollapsible=False), False
+        self._parts, self._moved = _Parts(Qt.Orientation.Vertical, childrenCollapsible=False), False
         for each in (self.text, self.tabs):
             self._parts.addWidget(each)
         self._parts.splitterMoved.connect(self._keep_parts)
-        vertical(
-            self.title, (self._parts, 1), self.question, self._transport(), of=self, margins=(0, 0, 0, 4), spacing=4
-        )
+        self._parts.resized.connect(self._share)
+        content = QWidget()
+        vertical(self.title, (self._parts, 1), of=content, margins=NO_MARGINS, spacing=4)
+        self._area = scroller(content, sideways=False)
+        vertical((self._area, 1), self.question, self._transport(), of=self, margins=(0, 0, 0, 4), spacing=4)
         self._large = False
         self._tab = 0  # the tab that the user selected, shown where it has content
         self.tabs.tabBarClicked.connect(self._choose_tab)
@@ -198,13 +212,20 @@ class LessonPanel(QWidget):
 
     def _share(self) -> None:
         """Give the text the height it needs, but leave enough for a picture as wide as the usual panel; do nothing once
-        the user has moved the splitter handle."""
+        the user has moved the splitter handle.
+
+        Words in pictures are no larger than the title and not much smaller than the text, for which both scroll.
+        """
+        tab, width = self.tabs.currentIndex(), self.tabs.width()
+        drawing, label = ((self.picture, self.handles), (self.clock, self.measured), (None, None))[tab]
+        text, title = QFontInfo(self.text.document().defaultFont()), self.title.fontInfo()
+        room = self.width() - self._area.verticalScrollBar().sizeHint().width()
+        for each in (self.picture, self.clock):
+            each.set_type(SMALLEST * text.pixelSize() if each is drawing else 0.0, title.pixelSize(), room)
         room = sum(self._parts.sizes())
         if self._moved or self.tabs.isHidden() or not room:
             return
         words = math.ceil(self.text.document().size().height()) + 2 * self.text.frameWidth() + 2
-        tab, width = self.tabs.currentIndex(), self.tabs.width()
-        drawing, label = ((self.picture, self.handles), (self.clock, self.measured), (None, None))[tab]
         free = 0.0
         if drawing is not None:
             below = 0 if label.isHidden() else label.heightForWidth(width)
@@ -216,10 +237,6 @@ class LessonPanel(QWidget):
 
     def _keep_parts(self) -> None:
         self._moved = True
-
-    def resizeEvent(self, event: QResizeEvent | None) -> None:
-        super().resizeEvent(event)
-        self._share()
 
     @property
     def marks(self) -> engine.LessonMarks:

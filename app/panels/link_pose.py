@@ -41,7 +41,7 @@ class LinkPoseForm(QDialog):
         self.turned.setToolTip(TURNED_TIP)
         self.position = [PlainBox(-MAX_LENGTH, MAX_LENGTH, 2, POSITION_TIP.format(axis)) for axis in "xyz"]
         self.angles = [PlainBox(-MAX_ANGLE, MAX_ANGLE, 2, ANGLE_TIP.format(name)) for name in ANGLE_NAMES]
-        self.result = QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText)
+        self.outcome = QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText)
         note = QLabel(help_text, wordWrap=True)
         theme.tint(note, "faint")
         rows = QGridLayout()
@@ -52,7 +52,7 @@ class LinkPoseForm(QDialog):
         for column, (box, angle) in enumerate(zip(self.position, self.angles, strict=True), 1):
             rows.addWidget(box, 1, column)
             rows.addWidget(angle, 2, column)
-        vertical(rows, self.result, 1, note, of=self, margins=(12, 12, 12, 12), spacing=8)
+        vertical(rows, self.outcome, 1, note, of=self, margins=(12, 12, 12, 12), spacing=8)
         self.link.activated.connect(lambda _: self.link_chosen.emit(self.link.currentData()))
         self.turned.clicked.connect(self._ask)
         for box in chain(self.position, self.angles):
@@ -65,8 +65,8 @@ class LinkPoseForm(QDialog):
             for link, name in zip(links, names, strict=True):
                 self.link.addItem(name, link)
 
-    def show_pose(self, link: int, pose: np.ndarray | None, result: str) -> None:
-        """Show a link's pose (4, 4), or why it cannot be set; `result` says what came of it."""
+    def show_pose(self, link: int, pose: np.ndarray | None, outcome: str) -> None:
+        """Show a link's pose (4, 4), or why it cannot be set; `outcome` says what came of it."""
         with QSignalBlocker(self.link):
             self.link.setCurrentIndex(self.link.findData(link))
         self.turned.setText(f"Roll, pitch, yaw, {ANGLES.name}")
@@ -79,7 +79,7 @@ class LinkPoseForm(QDialog):
             numbers = (*(1e3 * pose[:3, 3]), *(ANGLES.scale * roll_pitch_yaw(pose[:3, :3])))
             for box, number in zip(chain(self.position, self.angles), numbers, strict=True):
                 box.put(round(float(number), box.decimals()) + 0.0)
-        self.result.setText(result)
+        self.outcome.setText(outcome)
 
     def _ask(self) -> None:
         for box in self.angles:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from PyQt6.QtCore import Qt
 from PyQt6.QtGui import QAction, QKeyEvent
 from PyQt6.QtWidgets import (
     QCheckBox,
@@ -12,17 +13,20 @@ from PyQt6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
     QGridLayout,
-    QGroupBox,
     QLabel,
+    QLayout,
     QListWidget,
     QPushButton,
     QWidget,
 )
 
+from app.desktop import type_scale
 from app.desktop.layouts import NO_MARGINS, horizontal, vertical
 from app.desktop.panel_scroller import scroller
 from app.panels.number_box import ENTERS, WholeBox
 
+BESIDE, BELOW = 16, 14  # px between titles and controls, and between rows
+GAP = 8  # px between the controls of a row
 COLUMNS = 3  # check boxes beside each other
 ROWS = 3  # visible rows of a list
 FRAME = 40  # px of a screen's height for the title of a window
@@ -37,7 +41,7 @@ class _Control(NamedTuple):
 
 
 class PreferencesDialog(QDialog):
-    """Groups of controls, each of which applies at once; each feature adds its own."""
+    """Rows of controls, each of which applies at once; each feature adds its own."""
 
     def __init__(self, parent: QWidget):
         super().__init__(parent)
@@ -45,7 +49,11 @@ class PreferencesDialog(QDialog):
         self._controls: list[_Control] = []
         self._before: list[Any] = []  # the values that the defaults replaced
         self._all, kinds = QWidget(), QDialogButtonBox.StandardButton
-        self._groups = vertical(of=self._all, margins=NO_MARGINS)
+        self._rows = QGridLayout(self._all)
+        self._rows.setContentsMargins(*NO_MARGINS)
+        self._rows.setHorizontalSpacing(BESIDE)
+        self._rows.setVerticalSpacing(BELOW)
+        self._rows.setColumnStretch(1, 1)
         self.buttons = QDialogButtonBox(kinds.Close | kinds.RestoreDefaults, rejected=self.close)
         restore = self.buttons.button(kinds.RestoreDefaults)
         restore.setToolTip("All of these as they are at first, but for the package folders")
@@ -111,8 +119,8 @@ class PreferencesDialog(QDialog):
 
     def add_ticks(self, title: str, ticks: Sequence[tuple[QAction, bool]]) -> list[QCheckBox]:
         """Add a check box for each action, given with its default; box and action follow each other."""
-        group, grid, boxes = QGroupBox(title), QGridLayout(), []
-        group.setLayout(grid)
+        grid, boxes = QGridLayout(), []
+        grid.setSpacing(GAP)
         for number, (action, default) in enumerate(ticks):
             box = QCheckBox(action.text().replace("&", ""), toolTip=action.toolTip())
             box.setChecked(action.isChecked())
@@ -120,13 +128,13 @@ class PreferencesDialog(QDialog):
             action.toggled.connect(box.setChecked)
             self._controls.append(_Control(box.isChecked, box.setChecked, default))
             grid.addWidget(box, number // COLUMNS, number % COLUMNS)
+            box.setAccessibleDescription(title)
             boxes.append(box)
-        self._groups.addWidget(group)
+        self._add(title, grid, Qt.AlignmentFlag.AlignTop)
         return boxes
 
     def add_list(self, title: str, tip: str) -> tuple[QListWidget, QPushButton, QPushButton]:
         """Add a list of texts; return it with its buttons to add one and to remove the selected one."""
-        group = QGroupBox(title)
         texts, add, remove = QListWidget(), QPushButton("Add…"), QPushButton("Remove")
         texts.setToolTip(tip)
         texts.setFixedHeight(ROWS * texts.fontMetrics().lineSpacing() + 20)
@@ -134,11 +142,19 @@ class PreferencesDialog(QDialog):
         texts.itemSelectionChanged.connect(lambda: remove.setEnabled(bool(texts.selectedItems())))
         for button in (add, remove):
             button.setAutoDefault(False)
-        horizontal((texts, 1), vertical(add, remove, 1), of=group)
-        self._groups.addWidget(group)
+        texts.setAccessibleName(title)
+        self._add(
+            title, horizontal((texts, 1), vertical(add, remove, 1, spacing=GAP), spacing=GAP), Qt.AlignmentFlag.AlignTop
+        )
         return texts, add, remove
 
     def _labelled(self, title: str, control: QWidget, text: str = "") -> None:
-        group = QGroupBox(title)
-        horizontal(control, (QLabel(text), 1), of=group)
-        self._groups.addWidget(group)
+        control.setAccessibleName(title)
+        self._add(title, horizontal(control, (QLabel(text), 1), spacing=GAP))
+
+    def _add(self, title: str, content: QLayout, at: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignVCenter) -> None:
+        """Add controls below the others, and their title on the left."""
+        row, label = self._rows.rowCount(), QLabel(title)
+        label.setFont(type_scale.font(bold=True))
+        self._rows.addWidget(label, row, 0, at)
+        self._rows.addLayout(content, row, 1)

@@ -7,7 +7,17 @@ from functools import partial
 
 from PyQt6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QAction, QMouseEvent, QPainter, QPaintEvent, QPolygonF, QResizeEvent
-from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QMenu, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import (
+    QComboBox,
+    QHBoxLayout,
+    QLabel,
+    QMenu,
+    QSizePolicy,
+    QStyleOptionComboBox,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app.desktop import theme, type_scale
 from app.desktop.layouts import vertical
@@ -18,6 +28,8 @@ LINE = 12.0  # px, from the top to the bar
 APART = 72  # px, the least distance between two time labels
 LOOP_OPACITY = 0.3
 HANDLE = 6.0  # px
+HIDDEN, WHOLE, CUT = -1, 0, len("Run 1")
+"""Whether and with how many characters of their names the runs are shown."""
 STEPS = (1.0, 2.0, 5.0)  # s between time labels, times powers of ten
 
 
@@ -140,6 +152,15 @@ def spacing(span: float, most: int) -> float:
         power *= 10
 
 
+class _Runs(QComboBox):
+    """Shows a run's name up to a comma where there is no room for all of it."""
+
+    def initStyleOption(self, option: QStyleOptionComboBox | None) -> None:
+        super().initStyleOption(option)
+        if option is not None and self.sizeAdjustPolicy() != QComboBox.SizeAdjustPolicy.AdjustToContents:
+            option.currentText = option.currentText.partition(",")[0]
+
+
 class Timeline(QWidget):
     """The track above a row of tools; `actions` are its buttons, in order."""
 
@@ -151,8 +172,7 @@ class Timeline(QWidget):
         self.track = Track()
         self.time, self.memory, self.state = (QLabel(textFormat=Qt.TextFormat.PlainText) for _ in range(3))
         self.time.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
-        self.runs = QComboBox(toolTip="The run that is shown; each reset and each branch starts a new one")
-        self.runs.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.runs = _Runs(toolTip="The run that is shown; each reset and each branch starts a new one")
         self.runs.activated.connect(lambda index: self.run_chosen.emit(self.runs.itemData(index)))
         layout = vertical(self.track, of=self, margins=(AROUND, AROUND, AROUND, AROUND), spacing=0)
         row = QHBoxLayout()
@@ -199,29 +219,39 @@ class Timeline(QWidget):
 
     def _fit(self) -> None:
         """Hide, where space is short, the recording's size, the run's end and the state, else the buttons' names, then
-        the state too, then buttons from the outermost inwards, then the run's end or the runs, then both.
+        the state too, then cut the name of the run; then hide the outermost buttons, or the runs, or both.
 
         A menu has those that are hidden.
         """
         named, plain = Qt.ToolButtonStyle.ToolButtonTextBesideIcon, Qt.ToolButtonStyle.ToolButtonIconOnly
         for style, words, memory, all_shown, outer, end, runs in (
-            (named, True, True, True, 0, True, True),
-            (named, True, False, True, 0, True, True),
-            (named, True, False, True, 0, False, True),
-            (named, False, False, True, 0, False, True),
-            (plain, True, True, True, 0, True, True),
-            (plain, False, False, True, 0, True, True),
-            (plain, False, False, True, 0, False, True),
-            (plain, False, False, False, 0, True, True),
-            (plain, False, False, False, 1, True, True),
-            (plain, False, False, False, 2, True, True),
-            (plain, False, False, False, 2, False, True),
-            (plain, False, False, False, 2, True, False),
-            (plain, False, False, False, 2, False, False),
+            (named, True, True, True, 0, True, WHOLE),
+            (named, True, False, True, 0, True, WHOLE),
+            (named, True, False, True, 0, False, WHOLE),
+            (named, False, False, True, 0, False, WHOLE),
+            (plain, True, True, True, 0, True, WHOLE),
+            (plain, False, False, True, 0, True, WHOLE),
+            (plain, False, False, True, 0, True, CUT),
+            (plain, False, False, True, 0, False, CUT),
+            (plain, False, False, False, 0, True, CUT),
+            (plain, False, False, False, 0, False, CUT),
+            (plain, False, False, False, 1, False, CUT),
+            (plain, False, False, False, 2, False, CUT),
+            (plain, False, False, False, 0, True, HIDDEN),
+            (plain, False, False, False, 0, False, HIDDEN),
+            (plain, False, False, False, 1, True, HIDDEN),
+            (plain, False, False, False, 1, False, HIDDEN),
+            (plain, False, False, False, 2, True, HIDDEN),
+            (plain, False, False, False, 2, False, HIDDEN),
         ):
             self._ends = end
             self.time.setText(self._times[end])
-            self.runs.setVisible(runs and self.runs.count() > 1)
+            self.runs.setMinimumContentsLength(runs)
+            policy = QComboBox.SizeAdjustPolicy
+            self.runs.setSizeAdjustPolicy(
+                policy.AdjustToContents if runs == WHOLE else policy.AdjustToMinimumContentsLengthWithIcon
+            )
+            self.runs.setVisible(runs != HIDDEN and self.runs.count() > 1)
             for button in self._named:
                 button.setToolButtonStyle(style)
                 button.setVisible(all_shown)
@@ -281,6 +311,7 @@ class Timeline(QWidget):
             self.runs.clear()
             for number, name in runs:
                 self.runs.addItem(name, number)
+            self.runs.view().setMinimumWidth(self.runs.view().sizeHintForColumn(0))  # also below a cut name
             self._fit()
         self.runs.setCurrentIndex(self.runs.findData(chosen))
 

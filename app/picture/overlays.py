@@ -72,6 +72,8 @@ class Overlays(QObject):
         self._ghost: tuple[np.ndarray, np.ndarray] | None = None  # poses and tints of its links
         self._lit: np.ndarray | None = None  # tints of the robot's own links
         self._second_robot: tuple[Content, np.ndarray] | None = None  # another robot, and its link poses
+        self.second_contacts: Contacts | None = None
+        """The second robot's contacts, as drawn."""
         self._chosen_second_link = -1
         self._chosen_obstacles: tuple[int, ...] = ()
         self._chosen_bodies: tuple[int, ...] = ()
@@ -234,9 +236,11 @@ class Overlays(QObject):
             self._chosen_obstacles, self._chosen_bodies = wanted
             self._change()
 
-    def set_second_robot(self, content: Content | None, poses: np.ndarray | None = None) -> None:
-        """Show another robot with links at (links, 4, 4); None for none."""
-        before = self._second_robot
+    def set_second_robot(
+        self, content: Content | None, poses: np.ndarray | None = None, contacts: Contacts | None = None
+    ) -> None:
+        """Show another robot with links at (links, 4, 4), and its contacts; None for none."""
+        before, self.second_contacts = self._second_robot, contacts
         self._second_robot = None if content is None or poses is None else (content, poses)
         if self._second_robot is None and any(end.second >= 0 for end in self.distance):
             self.distance = ()
@@ -365,7 +369,8 @@ class Overlays(QObject):
         glyphs = _merged(glyphs, {name: Copies(*each) for name, each in pushes.shapes(arrows, self._size).items()})
         line = self.measured(poses) + center
         if len(line):
-            glyphs = _merged(glyphs, distance.shapes(line, self._size))
+            color = distance.ON_DARK if self.backdrop is DARK else distance.ON_LIGHT
+            glyphs = _merged(glyphs, distance.shapes(line, self._size, color))
         support, weighed = self._supported(poses, center, contacts)
         glyphs = _merged(glyphs, support)
         x, y = map(float, here[0, :2, 3])

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from app.gl.batch import Batch
 from app.gl.camera import Camera
-from app.gl.contact_marks import Marks, marks
+from app.gl.contact_marks import Marks, joined, marks
 from app.gl.scene import Content
 from app.gl.view import View
 from app.picture.overlays import Overlays
@@ -68,6 +68,13 @@ class Shot:
                 content, poses = self.overlays.seen(content, poses, alone)
             else:
                 content, batch = self.overlays.seen_batch(content, batch)
-        return View(
-            content, poses, replace(self.camera), self.floor, size, batch, self._marks(contacts, center), extras
+        own, beside = self._marks(contacts, center), None if alone else self._marks_beside()
+        both = joined(own, beside) if own is not None and beside is not None else own or beside
+        return View(content, poses, replace(self.camera), self.floor, size, batch, both, extras)
+
+    def _marks_beside(self) -> Marks | None:
+        """Return the marks of the second robot's contacts, whose arrows are as long for a force as the first's."""
+        of = self.overlays.second_contacts
+        return (
+            None if of is None or self.marked is None else marks(of.point, of.normal, of.force, of.state, *self.marked)
         )

@@ -95,7 +95,8 @@ class SecondRobotState:
     """The second robot: `q` (nq,), `v` (nv,), and `place` (3,), m, which is added to the positions of its links.
 
     `time`, s, is its own, since its start; it differs from the robot's if it was opened later, or after a branch from a
-    recording. `scene` is what it can touch, or None; it decides which algorithms support the robot.
+    recording. `scene` is what it can touch, or None; it decides which algorithms support the robot. `contacts` are of
+    its last step, without `place`.
     """
 
     model: engine.Model
@@ -105,6 +106,7 @@ class SecondRobotState:
     v: np.ndarray
     algorithm: str
     scene: engine.Scene | None
+    contacts: Contacts | None = None
 
     @cached_property
     def link_poses(self) -> np.ndarray:

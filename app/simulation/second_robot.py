@@ -15,6 +15,7 @@ from functools import partial
 import numpy as np
 
 import engine
+from app.simulation.contacts import contacts_of
 from app.simulation.messages import SecondRobotState, Settings, Snapshot
 from app.simulation.preparing import ControlsApart, MadeApart, compile_steps
 from app.simulation.running import Running, can_stand, can_touch_itself, gains_of
@@ -193,7 +194,10 @@ class SecondRobot(MadeApart):
         q, v = simulation.q[0].astype(float), simulation.v[0].astype(float)
         place = np.zeros(3) if is_free(requested.model) else requested.place
         time_ = self._time_before + simulation.time
-        self._state = SecondRobotState(requested.model, time_, place, q, v, simulation.algorithm, simulation.scene)
+        contacts = contacts_of(simulation.contacts, simulation.dt, 0)
+        self._state = SecondRobotState(
+            requested.model, time_, place, q, v, simulation.algorithm, simulation.scene, contacts
+        )  # fmt: skip
 
     def show(self, frame: Snapshot) -> None:
         """Add its state to the snapshot."""

@@ -1,11 +1,13 @@
 """The distance between two points that are clicked in the picture."""
 
+import os
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
 from PyQt6.QtCore import QPoint, Qt
+from PyQt6.QtGui import QColor
 from test_collision_shapes import pixels
 from test_commands_at_hand import press
 from test_dragging import place_of
@@ -14,6 +16,7 @@ from test_run_files import open_run
 from test_scene_view import entry, seen_at, settled
 from windows import wait
 
+from app.desktop import theme
 from app.desktop.context_menus import LINK, Clicked
 from app.features.attaching import DistanceView, SceneView
 from app.simulation.batch_spread import BatchSpread
@@ -71,6 +74,27 @@ def test_a_distance_from_a_link_to_the_ground_is_drawn_and_follows_the_robot(qtb
     assert not view.ends
     assert not view.button.isVisible()
     assert not arm.viewport.view().extras.labels
+
+
+@pytest.mark.parametrize("dark", [True, False], ids=["dark", "light"])
+def test_the_line_stands_out_from_what_it_crosses_in_both_themes(qtbot, qapp, arm, dark):
+    """In the light theme it was an olive hairline."""
+    theme.apply(qapp, dark=dark)
+    try:
+        plain = pixels(arm)
+        at, below = place_of(qtbot, arm, arm.workbench.robot.model.link_names.index("hand")), ground_in(arm)
+        measured(qtbot, arm, at, below)
+        drawn = pixels(arm)
+        if folder := os.environ.get("CATENA_PICTURES"):
+            arm.grab().save(f"{folder}/distance {dark}.png")
+        plain, drawn = (each.reshape(len(each), -1, 3) for each in (plain, drawn))
+        there = np.abs(drawn - plain).max(-1) > 30
+        length = np.hypot(at.x() - below.x(), at.y() - below.y()) * drawn.shape[1] / arm.viewport.width()
+        crossed, seen = (QColor(*np.median(each[there], axis=0).astype(int)).name() for each in (plain, drawn))
+        assert there.sum() > 6 * length  # px wide
+        assert theme.contrast(crossed, seen) > 4.5
+    finally:
+        theme.apply(qapp)
 
 
 def test_where_the_ground_is_off_the_drawn_plane_is_measured(qtbot, arm):

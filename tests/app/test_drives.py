@@ -320,6 +320,19 @@ def test_a_files_settings_have_them():
     assert understand(describe(settings)) == settings
 
 
+def test_a_wave_beyond_the_limits_and_an_effort_at_its_limit_are_said(qtbot, arm):
+    form, row = choose(qtbot, arm, 2), arm.workbench.robot.coordinates[2]
+    pick(form.wave, "sine")
+    assert "beyond" not in arm.statusBar().currentMessage()
+    type_in(qtbot, form.amplitude, str(math.degrees(row.upper) + 10))
+    said = arm.statusBar().currentMessage()
+    assert said.startswith("the sine of joint3 goes from ")
+    assert row.format(row.upper) in said
+    for share, words in ((1.0, ", at its limit"), (-1.0, ", at its limit"), (0.99, " N m")):
+        form.show_motion(0.0, share * row.effort)
+        assert form.motion.text().endswith(words)
+
+
 def test_gains_are_set_for_several_joints_at_once(qtbot, opened):
     window = opened(engine.find_robot("quadruped"))
     window.resize(1280, 900)

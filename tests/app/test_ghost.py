@@ -18,9 +18,8 @@ import engine
 import main
 from app.acting.drives import Drive
 from app.desktop.numbers import si_text
-from app.features.attaching import GhostView, PlotsView, Reloading, RunExports, Sessions, TimeView
-from app.features.ghost_view import ONE_RUN
-from app.panels.ghost import COMING, PAST, GhostPanel
+from app.features.attaching import GhostView, Reloading, RunExports, Sessions, TimeView
+from app.panels.ghost import PAST
 from app.recording.recorded_ghost import RecordedGhost, read_ghost
 from app.simulation.batch_spread import BatchSpread
 from app.simulation.ghost import STEPS, GhostSettings
@@ -319,53 +318,6 @@ def test_a_recorded_run_is_the_ghost_beside_the_present_one(qtbot, recorded, mon
     wait(qtbot, lambda: "on the CPU" in view.panel.by.text())
 
 
-def there(window) -> np.ndarray:
-    """(nq,): where the recorded ghost was at the time that the window shows."""
-    ghost = window.features[GhostView].recorded
-    at = ghost.recording.at(ghost.run, window.workbench.shown.time)
-    return ghost.recording.frame(ghost.run, at).checkpoint.q[0]
-
-
-def test_an_earlier_run_is_the_ghost_and_its_curves_stand_beside_those_of_the_run_shown(qtbot, opened, tmp_path):
-    window = opened(ARM)
-    ghosts, plots, menu = window.features[GhostView], window.features[PlotsView], window.features[TimeView].menu
-    runs = next(action.menu() for action in menu.actions() if action.text().replace("&", "") == "Compare with run")
-    runs.aboutToShow.emit()
-    assert [action.text() for action in runs.actions() if not action.isEnabled()] == [ONE_RUN]
-    plots.action.trigger()
-    first = next(each for each in plots.panel.list.model.quantities if each.label == "joint1 position")
-    plots.panel.plot(first)
-    window.workbench.joints.set_joint_drive(0, Drive("velocity", 0.8))
-    play(qtbot, window, 0.4)
-    window.run.reset.trigger()
-    wait(qtbot, lambda: window.workbench.robot.time == 0)
-    window.workbench.joints.set_joint_drive(0, Drive("velocity", -0.4))
-    play(qtbot, window, 0.3)
-    runs.aboutToShow.emit()
-    run = window.workbench.replay.runs[0]
-    next(action for action in runs.actions() if action.text() == "Run 1").trigger()
-    recording = window.workbench.replay.recording
-    frames = {frame.time: frame for frame in (recording.frame(run, k) for k in range(run.first, run.last + 1))}
-    wait(qtbot, lambda: len(plots.panel.compared[0].get(first, ())) == len(frames))
-    shown = plots.panel.charts[0]
-    wait(qtbot, lambda: [curve.name for curve in shown.canvas.curves] == [first.label, f"Run 1: {first.label}"])
-    own, other = shown.canvas.curves
-    assert other.color == own.color
-    assert other.dash != own.dash
-    q = [frame.checkpoint.q[0, 0] for frame in frames.values()]
-    np.testing.assert_allclose(plots.panel.compared[0][first].value, q, rtol=0, atol=1e-12)
-    assert own.value[-1] < 0 < other.value[-1]
-    assert "Run 1" in shown.names.text()
-    np.testing.assert_allclose(drawn(window), engine.link_poses(ghosts.recorded.model, there(window)), atol=1e-4)
-    plots.panel.saving.save_csv(str(tmp_path / "two.csv"))
-    heading = (tmp_path / "two.csv").read_text().splitlines()[0]
-    assert heading == "time [s],joint1 position [rad],Run 1: joint1 position [rad]"
-    runs.aboutToShow.emit()
-    next(action for action in runs.actions() if action.text().startswith("&End comparison")).trigger()
-    wait(qtbot, lambda: [curve.name for curve in shown.canvas.curves] == [first.label])
-    assert ghosts.recorded is None
-
-
 def test_the_dock_says_that_a_recording_is_read_again(qtbot, recorded, monkeypatch):
     window, path = recorded
     view, go_on = window.features[GhostView], threading.Event()
@@ -434,6 +386,21 @@ def test_a_recording_of_another_robot_is_refused_in_a_sentence(qtbot, recorded, 
     wait(qtbot, lambda: view.panel.refusal.text().startswith("saved.npz contains no run"))
 
 
+def test_another_robot_ends_a_recorded_ghost_without_a_word(qtbot, recorded):
+    """The dock and the status bar of the other robot said that the recording was of another one."""
+    window, path = recorded
+    view, bench, said = window.features[GhostView], window.workbench, []
+    view.open(str(path))
+    wait(qtbot, view.panel.on.isChecked)
+    window.statusBar().messageChanged.connect(said.append)
+    window.open(pendulum := engine.find_robot("pendulum"))
+    wait(qtbot, lambda: bench.path == str(pendulum) and not bench.opening.loading and not view.path)
+    assert not view.panel.on.isChecked()
+    assert not view.panel.reading.isVisible()
+    assert view.panel.refusal.text() == ""
+    assert not any("another robot" in each for each in said)
+
+
 def test_a_recording_of_a_fixed_base_is_refused_beside_a_floating_one_until_that_is_undone(qtbot, recorded):
     window, path = recorded
     view, bench = window.features[GhostView], window.workbench
@@ -466,22 +433,6 @@ def test_a_session_keeps_a_recorded_ghost_and_says_when_its_file_is_gone(qtbot, 
     wait(qtbot, lambda: gone in said)
     assert not view.panel.on.isChecked()
     assert view.path == ""
-
-
-def test_a_ghost_that_is_still_to_come_is_told(qtbot):
-    panel = GhostPanel()
-    qtbot.addWidget(panel)
-    panel.show_state(None, (), COMING)
-    assert panel.now.text() == "–"  # none was asked for
-    panel.on.click()
-    panel.show_state(None, (), COMING)
-    assert panel.now.text() == COMING
-    panel.show_state(None, ())
-    assert panel.now.text() == "–"
-    panel.show_state(None, (), COMING)
-    panel.refusal.setText("there is no GPU")
-    panel.show_state(None, (), COMING)
-    assert panel.now.text() == "–"
 
 
 @pytest.mark.gpu

@@ -72,6 +72,33 @@ def check_sizes(panel: LessonPanel, large: bool) -> None:
         assert panel.clock.height() > panel.text.height()
 
 
+@pytest.mark.parametrize("size", [(1000, 650), (1900, 1080)], ids=["small", "large"])
+def test_words_in_pictures_suit_the_text_and_the_controls_stay_in_sight_in_a_window_of_any_size(
+    qtbot, window, taught, size
+):
+    """For a lecture they were half as large as the text in a small window, which cut the controls, and else twice."""
+    view = taught("dca", engine.find_robot("arm7"))
+    panel = view.panel
+    window.resize(*size)
+    view.large.setChecked(True)
+    wait(qtbot, lambda: window.docks["Lesson"].width() > 0.55 * size[0])
+    text, title = (each.fontInfo().pixelSize() for each in (panel.handles, panel.title))
+    seen = 0
+    for number, step in enumerate(panel.lesson.steps):
+        panel.go(number)
+        QApplication.processEvents()
+        for each in (panel.picture, panel.clock):
+            if each.isVisible():
+                seen += 1
+                assert 0.69 * text <= TYPE * each.scale <= title, step.title
+        answers = (
+            panel.question.choices.buttons() if step.question and step.question.choices else [panel.question.answer]
+        )
+        for each in (panel.place, panel.speed, panel.next, *(answers if step.question else [])):
+            assert each.visibleRegion().boundingRect() == each.rect(), step.title
+    assert seen > 5
+
+
 def test_words_have_the_room_that_pictures_leave_until_it_is_set(qtbot, window, taught):
     view = taught("dca", engine.chain(7), 3)
     panel, parts = view.panel, view.panel.findChild(QSplitter)

@@ -319,6 +319,18 @@ def test_it_stands_on_the_ground_of_the_first(qtbot, opened, quadruped):
     view = window.features[SecondRobotView]
     view.open(engine.find_robot("quadruped"))
     wait(qtbot, lambda: window.viewport.overlays.second_robot is not None)
+    play_for(qtbot, window, 0.1)
+    marks, own, state = window.viewport.view().marks, window.workbench.robot.newest.contacts, second_state(window)
+    assert len(own.point) > 0 < len(state.contacts.point)
+    assert len(marks.state) == len(own.point) + len(state.contacts.point)
+    np.testing.assert_allclose(marks.ends[0], np.concatenate([own.point, state.contacts.point]), atol=1e-6)
+    feet = window.viewport.overlays.second_robot[1][state.contacts.link, :3, 3]
+    assert np.abs(marks.ends[0][len(own.point) :] - feet).max() < 0.4
+    window.viewport.show_contacts(False)
+    assert window.viewport.view().marks is None
+    window.viewport.show_contacts(True)
+    qtbot.keyClick(window, Qt.Key.Key_R)
+    wait(qtbot, lambda: second_state(window).time == 0)
     level = window.workbench.robot.newest.second_robot.q
     slope = window.features[GroundView].shapes[1]
     slope.trigger()

@@ -129,8 +129,8 @@ FUNCTION void eliminate_by_rows(Six<Real>& x, int first) {
     }
 }
 
-// The element `out` of neighbours one and two, by a warp, `join` of algorithms/dca.py. `out` may alias either. Lanes hold the
-// columns of Φ₁ (0–5), Φ₂ᵀ (6–11), b₁ (12) and of M = 1 + Y₁ I₂ (13–18).
+// The element `out` of neighbours one and two, by a warp, `join` of algorithms/dca.py. `out` may alias either. Lanes
+// hold the columns of Φ₁ (0–5), Φ₂ᵀ (6–11), b₁ (12) and of M = 1 + Y₁ I₂ (13–18).
 //
 // det M ≥ 1, but the determinant of M's first block passes through zero as a chain moves, and near it digits are lost
 // that M itself preserves. The lanes that hold M detect it, since M⁻¹ M must be 1; then the elimination is repeated by

@@ -78,7 +78,8 @@ template <typename Real, class Workspace> struct HeldRows {
         if (touches()) {
             const Vector<Real> du = u();
             step = step - Omega.times(du), dw = contact.dw(mu, smooth, du + r);
-            longest = contact.length_to_boundary(mu, {step, dw});
+            Vector<Real> correction;
+            longest = contact.length_to_boundary(mu, step, dw, correction);
         }
         if (acts()) {
             const Real du = u_of_joint();

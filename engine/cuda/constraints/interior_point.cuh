@@ -141,10 +141,10 @@ template <typename Real, class Workspace, class Team> struct Interior {
     __device__ __forceinline__ Real cone_step(int k, Real mu, Real smooth) const {
         const Vector<Real> du = three(scaled::DU, k), step = three(scaled::STEP, k) - Omega(k).times(du);
         const Vector<Real> dw = contact(k).dw(mu, smooth, du + three(scaled::R, k));
-        const InteriorContact<Real> steps = {step, dw};
-        put_three(scaled::STEP, k, step), put_three(scaled::DU, k, dw);
-        put_three(scaled::CORRECTION, k, jordan(steps.scaled_impulse(mu), steps.scaled_w(mu)));
-        return contact(k).length_to_boundary(mu, steps);
+        Vector<Real> correction;
+        const Real longest = contact(k).length_to_boundary(mu, step, dw, correction);
+        put_three(scaled::STEP, k, step), put_three(scaled::DU, k, dw), put_three(scaled::CORRECTION, k, correction);
+        return longest;
     }
     // The steps of joint row j's impulse and pairs. Returns the step length to the boundary.
     __device__ __forceinline__ Real joint_step(int j, Real target) const {

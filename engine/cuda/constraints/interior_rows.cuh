@@ -77,9 +77,13 @@ template <typename Real> struct InteriorContact {
         if (t > 0) du.x += mu * (w.y * du.y + w.z * du.z) / t;
         return du;
     }
-    __device__ __forceinline__ Real length_to_boundary(Real mu, const InteriorContact& step) const {
-        return fmin(to_boundary(scaled_impulse(mu), step.scaled_impulse(mu)),
-                    to_boundary(scaled_w(mu), step.scaled_w(mu)));
+    // The step length to the boundary, with the second-order term as `correction`: falling quadrupeds take a fifth
+    // longer where a function of its own computes that first.
+    __device__ __forceinline__ Real length_to_boundary(Real mu, Vector<Real> step, Vector<Real> dw,
+                                                       Vector<Real>& correction) const {
+        const Vector<Real> dp = {mu * step.x, step.y, step.z}, dq = {dw.x / mu, dw.y, dw.z};
+        correction = jordan(dp, dq);
+        return fmin(to_boundary(scaled_impulse(mu), dp), to_boundary(scaled_w(mu), dq));
     }
 };
 

@@ -175,19 +175,18 @@ template <typename Real> struct LimbInterior {
 #pragma unroll
             for (int e = 0; e < 3; ++e) direction.step[row_of(c) + e] = by.s[row_of(c) + e] - resisted(c, e, du);
             direction.dw[c] = contact[c].dw(rows.mu[c], direction.smooth, du + direction.r[c]);
-            if (rows.touches[c]) {
-                const InteriorContact<Real> step = {three(direction.step, c), direction.dw[c]};
-                direction.correction[c] = jordan(step.scaled_impulse(rows.mu[c]), step.scaled_w(rows.mu[c]));
-                longest = fmin(longest, contact[c].length_to_boundary(rows.mu[c], step));
-            }
+            if (rows.touches[c])
+                longest = fmin(longest, contact[c].length_to_boundary(rows.mu[c], three(direction.step, c),
+                                                                      direction.dw[c], direction.correction[c]));
         }
 #pragma unroll WRITTEN_OUT<N>
         for (int k = 0; k < LIMB; ++k) {
             const Real du = in_row(rows, k, direction.dz);
             direction.step[k] = by.s[k] - by.joint_Omega[k] * du;
-            if (!rows.acts[k]) continue;
-            joint[k].set_step(direction.u[k] + du, target);
-            longest = fmin(longest, joint[k].length_to_boundary());
+            if (rows.acts[k]) {
+                joint[k].set_step(direction.u[k] + du, target);
+                longest = fmin(longest, joint[k].length_to_boundary());
+            }
         }
         return -group.max(-longest);
     }

@@ -103,8 +103,8 @@ __device__ __forceinline__ bool whole_step(Touch& touch, const Joints& joints, c
 
 // A turn of steps of one kind, with at most N contacts per lane, or N = 0 for GENERAL; N sets the code and registers.
 // Returns the kind of the next step, KINDS for a robot that has ended. `step`: completed steps; `refused`: whether the
-// next step was already attempted. Contacts are detected by two texts that may round differently: a step that both refuse
-// is MANY_CONTACTS, which takes all.
+// next step was already attempted. Contacts are detected by two texts that may round differently: a step that both
+// refuse is MANY_CONTACTS, which takes all.
 template <int N, typename Real, int PITCH, class Touch, class Joints, class Robot, class Pace>
 __device__ __noinline__ int steps_of_turn(const Seated<Real, PITCH>& seated, Touch& touch, const Joints& joints,
                                           const Robot& robot, Kind kind, int& step, bool& refused, unsigned lanes,
