@@ -29,6 +29,7 @@ MIDDLE = 0.45  # of the window's width: where side docks leave less, those at bo
 TALLEST = 10_000  # px, of a height in a settings file
 HIGHEST = 0.45  # of the window's height, at most, for a bottom dock when it is shown
 LOWER = 0.36  # of it, where docks at both sides narrow the picture
+WIDTHS = ("left, narrowed", "right, narrowed", "left", "right")  # of the docks at a side, as named in a settings file
 BESIDE = 540  # px, the least width of a bottom dock beside those on the left, which have the full height then
 
 
@@ -127,16 +128,19 @@ class Docks(QObject):
 
     @property
     def dragged(self) -> str:
-        """The heights to which the user dragged docks, as text for `restore`."""
-        return json.dumps(self._dragged)
+        """The heights to which the user dragged docks, and the widths at the sides, as text for `restore`."""
+        pairs = zip(WIDTHS, (*self._widths, *self._wanted), strict=True)
+        return json.dumps(self._dragged | {name: width for name, width in pairs if width})
 
     def restore(self, state: QByteArray, dragged: str | None = None) -> None:
-        """Restore an arrangement saved by `QMainWindow.saveState`, with the heights `dragged`; None keeps those of now.
+        """Restore an arrangement saved by `QMainWindow.saveState`, with what was `dragged`; None keeps that of now.
 
         Docks at the bottom that it left lower than they are by themselves, or were dragged, become as high as that.
         """
         if dragged is not None:
-            self._dragged = _heights_in(dragged)
+            self._dragged = _sizes_in(dragged)
+            left, right, *wanted = (self._dragged.pop(name, 0) for name in WIDTHS)
+            self._widths, self._wanted = [left, right], wanted
         if self._window.restoreState(state):
             self._as_restored = {title for title, dock in self._docks.items() if not dock.isHidden()}
 
@@ -341,10 +345,10 @@ def _least_width(dock: QDockWidget) -> int:
     return max(dock.minimumWidth(), dock.minimumSizeHint().width())
 
 
-def _heights_in(text: str) -> dict[str, int]:
-    """Return heights by title from `Docks.dragged`; none where it is no such text."""
+def _sizes_in(text: str) -> dict[str, int]:
+    """Return sizes by name from `Docks.dragged`; none where it is no such text."""
     try:
-        heights = json.loads(text)
+        sizes = json.loads(text)
     except (ValueError, RecursionError):
         return {}
-    return {k: v for k, v in heights.items() if type(v) is int and 0 < v < TALLEST} if isinstance(heights, dict) else {}
+    return {k: v for k, v in sizes.items() if type(v) is int and 0 < v < TALLEST} if isinstance(sizes, dict) else {}

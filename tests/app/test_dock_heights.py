@@ -336,3 +336,19 @@ def test_branch_and_keyframes_keep_their_names_between_docks(qtbot, arm):
     for name in ("Branch here", "Keyframes"):
         assert named[name].toolButtonStyle() == Qt.ToolButtonStyle.ToolButtonTextBesideIcon
         assert named[name].width() > named[name].fontMetrics().horizontalAdvance(name)
+
+
+def test_docks_that_a_small_window_narrowed_are_wide_again_in_a_large_one_of_a_later_start(qtbot, make_window):
+    first = make_window()
+    first.open(engine.find_robot("arm7"))
+    wait(qtbot, lambda: not first.workbench.opening.loading and first.workbench.robot.model is not None)
+    before = first.docks["Joints"].width()
+    first.resize(AT_SCALE_2)
+    show(qtbot, first, "Scene")
+    wait(qtbot, lambda: first.docks["Joints"].width() < before - 100)
+    first.close()
+    second = make_window()
+    second.open(engine.find_robot("arm7"))
+    wait(qtbot, lambda: not second.workbench.opening.loading and second.workbench.robot.model is not None)
+    second.resize(QSize(1900, 1000))
+    wait(qtbot, lambda: second.docks["Joints"].width() > before - 40)
