@@ -104,7 +104,7 @@ def window() -> Iterable[str]:
     yield f"*View › Theme* is the system's, {words(themes, 'or')}."
     overlays = {
         "names": "names", "frames": "frames", "axes": "joint axes", "masses": "centres of mass",
-        "inertias": "inertia ellipsoids", "trails": "trails",
+        "support": "the support polygon", "inertias": "inertia ellipsoids", "trails": "trails",
     }  # fmt: skip
     told = ", ".join(overlays[key] for key, *_ in overlay_view.ENTRIES)
     looks = {"through": "transparent", "wireframe": "as a wireframe"}
