@@ -105,7 +105,8 @@ def test_the_overlay_says_whether_a_standing_robot_tips(qtbot, opened):
     facts = dict(line.split("\t") for line in window.joint_column.facts.text().splitlines() if "\t" in line)
     margin = float(facts["support margin, mm"])
     assert margin > 20
-    assert label.text.startswith("CoM ") and label.text.endswith(" mm inside")
+    assert label.text.startswith("CoM ")
+    assert label.text.endswith(" mm inside")
     assert float(label.text.split()[1]) == pytest.approx(margin, rel=0.02)
     foot = bench.robot.model.link_names.index(sorted(feet)[0])
     window.selection.choose(foot)

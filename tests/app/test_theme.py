@@ -108,7 +108,7 @@ def test_curves_are_told_apart(sight, least):
 @pytest.mark.parametrize("sight", list(SIGHTS))
 @pytest.mark.parametrize("colors", [SCALE, (COLORS["stick"], COLORS["slip"], PUSH)], ids=["ghost", "forces"])
 def test_colours_of_the_picture_are_told_apart(colors, sight):
-    """CIE76 differences; what is drawn over robots says by its colour alone how far a ghost is, what slips and what pulls."""
+    """CIE76 differences; only by its colour is it said how far a ghost is, and which arrow slips or is applied."""
     names = ["#" + "".join(f"{round(255 * part):02x}" for part in color[:3]) for color in colors]
     seen = [lab(name, sight) for name in names]
     assert min(np.linalg.norm(one - other) for one, other in itertools.combinations(seen, 2)) > 30.0
