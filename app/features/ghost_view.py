@@ -12,7 +12,7 @@ from PyQt6.QtCore import QObject, pyqtSignal
 from PyQt6.QtWidgets import QMenu
 
 import engine
-from app.desktop.actions import MESSAGE, NO_ROBOT, make_action, offer
+from app.desktop.actions import MESSAGE, NO_ROBOT, make_action, offer, say_empty
 from app.desktop.dialogs import ask_file
 from app.desktop.docks import RIGHT, Dock
 from app.features.file_reader import FileReader
@@ -92,7 +92,11 @@ class GhostView(QObject):
 
     def _refresh(self) -> None:
         for control in (self.recording, self.panel.recording):
-            offer(control, (self._bench.robot.model is not None, NO_ROBOT))
+            offer(control, self._loaded)
+
+    @property
+    def _loaded(self) -> tuple[bool, str]:
+        return self._bench.robot.model is not None, NO_ROBOT
 
     def _ask(self, settings: GhostSettings | None) -> None:
         before, self._before = self._before, settings
@@ -167,8 +171,8 @@ class GhostView(QObject):
                 chosen.setCheckable(True)
                 chosen.setChecked(self.recorded is not None and run is self.recorded.run)
         if self.runs.isEmpty():
-            self.runs.addAction(ONE_RUN).setEnabled(False)
-        self.runs.addAction("From a &file…", self.recording.trigger).setEnabled(self.recording.isEnabled())
+            say_empty(self.runs, ONE_RUN)
+        offer(self.runs.addAction("From a &file…", self.recording.trigger), self._loaded)
         if self.recorded is not None:
             self.runs.addAction(f"&End comparison with {self.recorded.name}", self.end_recording)
 

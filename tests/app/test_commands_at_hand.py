@@ -257,7 +257,7 @@ def test_every_entry_of_a_plots_menu_has_a_name(arm):
     panel.plot_group("robot", ("energy drift",))
     menu = arm.menus.context.of(Clicked(PLOT, number=0))
     assert all(action.text() for action in menu.actions() if not action.isSeparator())
-    assert names(menu)[-1] == "Save"
+    assert names(menu)[-2:] == ["Save", "Compare with run"]
 
 
 def test_a_command_that_cannot_be_is_there_and_does_nothing(qtbot, window):

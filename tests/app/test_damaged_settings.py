@@ -50,7 +50,8 @@ def test_damaged_settings_open_the_window_all_the_same(qtbot, tmp_path, junk):
 
 
 @pytest.mark.parametrize("content", [b"", b"\0" * 300, b"[General\n=\n%%%\xff\xfe", b"not settings"])
-def test_a_settings_file_of_junk_opens_the_window_and_is_written_anew(qapp, tmp_path, content):
+@pytest.mark.usefixtures("qapp")
+def test_a_settings_file_of_junk_opens_the_window_and_is_written_anew(tmp_path, content):
     path = tmp_path / "settings.ini"
     path.write_bytes(content)
     window = Window(QSettings(str(path), QSettings.Format.IniFormat))

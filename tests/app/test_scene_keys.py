@@ -243,3 +243,23 @@ def test_a_body_that_a_right_click_selects_is_highlighted(qtbot, window, scene):
     look = window.viewport.view().extras.appearance
     assert window.workbench.surroundings.root_of_part(0) in {look.chosen, *look.others}
     qtbot.mouseRelease(window.viewport, Qt.MouseButton.RightButton, pos=at)
+
+
+@pytest.mark.parametrize("view", ["Isometric", "Right", "Front"])
+def test_what_is_added_is_not_behind_what_was_added_before(qtbot, window, scene, view):
+    """The cube stood exactly behind the box."""
+    next(each for each in window.actions() if each.text().replace("&", "") == view).trigger()
+    for text in ("Obstacle: box", "Free body: cube", "Free body: ball"):
+        entry(scene, text)
+        settled(qtbot, scene)
+    for number, item in enumerate(scene.objects):
+        at = seen_at(window, item.pose[:3, 3])
+        assert window.viewport.rect().contains(at), item.name
+        place = (at.x(), at.y())
+        obstacle, link = window.viewport.obstacle_under(*place), window.viewport.under(*place)
+        if number == 0:
+            assert obstacle is not None
+        else:
+            assert link is not None, item.name
+            assert window.workbench.surroundings.part_of_link(link.link) == number - 1, item.name
+            assert obstacle is None or link.distance < obstacle.distance, item.name

@@ -118,27 +118,6 @@ def test_an_obstacle_is_added_sized_turned_duplicated_and_removed(qtbot, window,
     assert len(scene.obstacles) == 2
 
 
-@pytest.mark.parametrize("view", ["Isometric", "Right", "Front"])
-def test_what_is_added_is_not_behind_what_was_added_before(qtbot, window, scene, view):
-    """The cube stood exactly behind the box."""
-    next(each for each in window.actions() if each.text().replace("&", "") == view).trigger()
-    for text in ("Obstacle: box", "Free body: cube", "Free body: ball"):
-        entry(scene, text)
-        settled(qtbot, scene)
-    shown(qtbot, window, f"added {view}")
-    for number, item in enumerate(scene.objects):
-        at = seen_at(window, item.pose[:3, 3])
-        assert window.viewport.rect().contains(at), item.name
-        place = (at.x(), at.y())
-        obstacle, link = window.viewport.obstacle_under(*place), window.viewport.under(*place)
-        if number == 0:
-            assert obstacle is not None
-        else:
-            assert link is not None, item.name
-            assert window.workbench.surroundings.part_of_link(link.link) == number - 1, item.name
-            assert obstacle is None or link.distance < obstacle.distance, item.name
-
-
 def test_an_obstacle_is_moved_by_the_mouse(qtbot, window, scene):
     entry(scene, "Obstacle: box")
     window.viewport.fit()

@@ -48,9 +48,9 @@ def rows(page: str) -> list[tuple[list[str], list[str]]]:
 
 @pytest.fixture
 def keys(window, tmp_path) -> dict[str, list[str]]:
-    """The keys of all actions that have any, by their names as the sheet has them."""
+    """The keys of all actions that have any, by their names as the sheet has them, panels without their menu."""
     autosaved_runs.AutosavedRuns(window, tmp_path)
-    return {each.name: each.keys.split(" or ") for each in shortcuts(window)}
+    return {each.name.removeprefix("Panels › "): each.keys.split(" or ") for each in shortcuts(window)}
 
 
 def test_keys_that_pages_name_do_what_they_say_and_no_other_is_named(keys):
