@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QPoint, QSize, Qt
 from PyQt6.QtGui import QGuiApplication
@@ -25,9 +24,6 @@ from app.panels.number_box import WholeBox
 from app.panels.timeline import Timeline
 from app.recording.replay import run_name
 from app.simulation.messages import Snapshot
-
-if TYPE_CHECKING:
-    pass
 
 REFRESH = 0.1  # s between two updates while the recording grows
 SKIP = 1.0  # s
