@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from PyQt6.QtCore import QEvent, QObject, QPoint, Qt
-from PyQt6.QtWidgets import QApplication, QToolButton
+from PyQt6.QtWidgets import QApplication, QComboBox, QToolButton
 from test_drives import choose, pick
 from test_time import play
 from windows import in_simulation, present, press, type_in, wait
@@ -28,6 +28,9 @@ class Fits(QObject):
     def eventFilter(self, _widget: QObject, event: QEvent) -> bool:
         self.count += event.type() == QEvent.Type.LayoutRequest
         return False
+
+
+WHOLE = QComboBox.SizeAdjustPolicy.AdjustToContents  # of a run's name, which is cut at a comma otherwise
 
 
 def drive_cell(window: Window, row: int) -> object:
@@ -170,11 +173,14 @@ def test_the_list_of_runs_is_not_cut_where_it_becomes_wider_by_itself(qtbot, arm
     for width in range(200, 900, 10):
         bar.setFixedWidth(width)
         QApplication.processEvents()
-        if bar.runs.isVisible() and more.isHidden():
+        if bar.runs.isVisible() and more.isHidden() and bar.runs.sizeAdjustPolicy() == WHOLE:
             break
     bar.setFixedWidth(width + 30)
     bar.runs.setItemText(1, "Run 2, from run 1 at 0.17 s")  # whose hint of a size comes later
-    wait(qtbot, lambda: bar.runs.width() >= bar.runs.sizeHint().width() > 150)
+    wait(qtbot, lambda: bar.runs.sizeAdjustPolicy() != WHOLE)  # up to the comma
+    wait(qtbot, lambda: bar.runs.isVisible() and bar.runs.width() >= bar.runs.sizeHint().width())
+    bar.setFixedWidth(width + 250)
+    wait(qtbot, lambda: bar.runs.sizeAdjustPolicy() == WHOLE and bar.runs.width() >= bar.runs.sizeHint().width() > 150)
     bar.setFixedWidth(100)  # where nothing fits, it stops trying
     qtbot.wait(100)
     fits = Fits(bar)

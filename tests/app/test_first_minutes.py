@@ -24,6 +24,7 @@ from app.panels.joints import DRIVE, VALUE
 from app.panels.run_dialog import RECORDED
 from app.panels.stacked_plot import LOWEST, StackedPlot
 from app.panels.timing import TimingPanel
+from app.simulation.messages import Stopped
 from engine.files import ROBOTS
 
 
@@ -338,7 +339,7 @@ def test_the_window_opens_without_what_only_mesh_files_need():
 
 def test_the_stop_of_one_robot_says_nothing_of_the_next(qtbot, opened):
     window = opened()
-    window.feature(DiagnosticsView).show_stop("it diverged", "")
+    window.happened.emit(Stopped("it diverged"))
     window.open(ROBOTS / "pendulum.urdf")
     wait_loaded(qtbot, window)
     window.docks["Diagnostics"].show()

@@ -231,7 +231,7 @@ def test_run_puts_a_robot_on_terrain(tmp_path, capsys):
         (["--terrain", str(tmp_path / "holes.npy")], "nan"),
         (["--terrain", str(tmp_path / "none.npy")], "none.npy"),
         (["--terrain", str(tmp_path / "empty.npy")], "no array"),
-        (["--controls", str(tmp_path / "empty.npy")], "no .npy"),
+        (["--controls", str(tmp_path / "empty.npy")], "not an .npy"),
     ):  # fmt: skip
         assert cli.main([*call, *more]) != 0
         assert text in capsys.readouterr().err

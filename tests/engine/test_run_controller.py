@@ -101,7 +101,7 @@ def test_without_a_file_no_efforts_are_kept(capsys, monkeypatch):
         (["--controller", "nowhere.py"], "no such file"),
         (["--controller", EXAMPLE, "--batch", "2"], "drives one robot"),
         (["--controller", EXAMPLE, "--controls", "x.npy"], "exclude each other"),
-        (["--controller", EXAMPLE, "--dt", "0.003"], "no whole number of time steps"),
+        (["--controller", EXAMPLE, "--dt", "0.003"], "not a whole number of time steps"),
     ],
 )
 def test_calls_that_are_wrong_are_refused(capsys, words, message):
