@@ -177,7 +177,7 @@ def test_a_period_is_a_whole_number_of_steps(model, write):
     with engine.Controller(write("PERIOD = 0.0025\ndef control(t, q, v):\n    return q\n"), model) as controller:
         controller.wait()
         assert controller.every(5e-4) == 5
-        with pytest.raises(engine.ControllerError, match=r"no whole number of time steps of 0.001 s"):
+        with pytest.raises(engine.ControllerError, match=r"not a whole number of time steps of 0.001 s"):
             controller.every(1e-3)
 
 
