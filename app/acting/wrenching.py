@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from app.acting.forces import ForceControls
@@ -15,7 +17,7 @@ class Wrenching:
         self._forces, self.actions = forces, actions
 
     @undoable(lambda robot, link, *_: f"Force on {robot.model.link_names[link]}", steady=True)
-    def set(self, link: int, wrench: np.ndarray, world: bool, begin: float, end: float) -> None:
+    def set(self, link: int, wrench: np.ndarray, world: bool, begin: float = 0.0, end: float = math.inf) -> None:
         """Set a wrench (6,) on a link, as `ForceControls.set`."""
         self._forces.set(link, wrench, world, begin, end)
 

@@ -20,6 +20,7 @@ from app.features.sessions import Sessions
 from app.features.status import Status
 from app.gl.scene import Scene
 from app.simulation import second_robot
+from app.simulation.messages import Stopped
 from app.simulation.second_robot import SavedSecondRobot
 from app.simulation.starting import first_pose
 
@@ -261,7 +262,7 @@ def test_what_is_wrong_with_its_meshes_is_in_the_diagnostics_until_it_is_closed(
     assert "gone.stl is not found" in gone.problem
     assert broken.element == "second robot: mesh broken.stl"
     assert button.isVisible()
-    found.show_stop("it diverged", "")
+    window.happened.emit(Stopped("it diverged"))
     assert [each.problem for each in panel.diagnostics] == ["it diverged"]
     window.run.reset.trigger()
     assert panel.diagnostics == [gone, broken]
