@@ -20,13 +20,13 @@ from app.features.attaching import (
     ControllerView,
     Dragging,
     DriveView,
-    HandPosing,
     SceneView,
     Status,
     TimeView,
     TimingView,
     WrenchView,
 )
+from app.features.typed_pose import HELP, TypedPose
 from app.panels.diagnostics import ELEMENT_WIDTH, DiagnosticsPanel
 from app.panels.joint_table import DRIVE, common_ending
 from app.panels.joints import (
@@ -384,23 +384,31 @@ def test_a_message_without_room_takes_two_lines_and_is_cut_with_an_ellipsis(qtbo
     assert seen[0].copy(upper) != seen[1].copy(upper)
 
 
-@pytest.mark.parametrize("view", [Dragging, HandPosing])
-def test_an_instruction_is_read_whole_in_a_small_window(qtbot, arm, view):
+def test_an_instruction_is_read_whole_in_a_small_window(qtbot, arm):
     arm.resize(SMALL)
     bar = arm.bar
     wait(qtbot, lambda: bar.width() == SMALL.width())
     status = arm.feature(Status)
     status.note_label.setText(2 * "a standing warning, and more of it")
     wait(qtbot, lambda: status.note_label.width() > 100)
-    arm.feature(view).action.trigger()
+    arm.feature(Dragging).action.trigger()
     assert status.note_label.isHidden()
     bar.clearMessage()
     assert not status.note_label.isHidden()
-    arm.feature(view).action.trigger()
+    arm.feature(Dragging).action.trigger()
     room = arm.feature(Status).step_button.x() - 60 - 2 * EDGE  # beside a number of diagnostics
     lines = two_lines(bar.currentMessage(), room, QFontMetrics(type_scale.font("small")))
     assert not any("…" in line for line in lines)
     assert bar.toolTip() == bar.currentMessage()
+
+
+def test_the_form_of_a_links_pose_has_its_help_in_full(qtbot, arm):
+    arm.resize(SMALL)
+    arm.feature(TypedPose).action.trigger()
+    form = arm.feature(TypedPose).form
+    wait(qtbot, form.isVisible)
+    (text,) = (label for label in form.findChildren(QLabel) if label.text() == HELP)
+    wait(qtbot, lambda: text.height() >= text.heightForWidth(text.width()))
 
 
 def test_a_message_is_seen_in_a_window_that_opens_maximised(qtbot):
