@@ -26,7 +26,6 @@ from app.features.attaching import (
     TimingView,
     WrenchView,
 )
-from app.features.typed_pose import HELP, TypedPose
 from app.panels.diagnostics import ELEMENT_WIDTH, DiagnosticsPanel
 from app.panels.joint_table import DRIVE, common_ending
 from app.panels.joints import (
@@ -400,15 +399,6 @@ def test_an_instruction_is_read_whole_in_a_small_window(qtbot, arm):
     lines = two_lines(bar.currentMessage(), room, QFontMetrics(type_scale.font("small")))
     assert not any("…" in line for line in lines)
     assert bar.toolTip() == bar.currentMessage()
-
-
-def test_the_form_of_a_links_pose_has_its_help_in_full(qtbot, arm):
-    arm.resize(SMALL)
-    arm.feature(TypedPose).action.trigger()
-    form = arm.feature(TypedPose).form
-    wait(qtbot, form.isVisible)
-    (text,) = (label for label in form.findChildren(QLabel) if label.text() == HELP)
-    wait(qtbot, lambda: text.height() >= text.heightForWidth(text.width()))
 
 
 def test_a_message_is_seen_in_a_window_that_opens_maximised(qtbot):

@@ -1,10 +1,11 @@
 """Simulation › Pose a link: a pose in numbers, to which the joints follow."""
 
 import numpy as np
+from PyQt6.QtWidgets import QLabel
 from windows import type_in, wait
 
 import engine
-from app.features.typed_pose import TypedPose
+from app.features.typed_pose import HELP, TypedPose
 from app.features.undo_view import UndoView
 
 
@@ -49,3 +50,12 @@ def test_the_hand_goes_where_it_is_typed_and_keeps_its_orientation(qtbot, opened
     assert "Pause the simulation" in form.outcome.text()
     window.selection.choose(0)
     assert form.outcome.text() == "No joint moves this link"
+
+
+def test_the_form_of_a_links_pose_has_its_help_in_full(qtbot, arm):
+    arm.resize(1000, 650)
+    arm.feature(TypedPose).action.trigger()
+    form = arm.feature(TypedPose).form
+    wait(qtbot, form.isVisible)
+    (text,) = (label for label in form.findChildren(QLabel) if label.text() == HELP)
+    wait(qtbot, lambda: text.height() >= text.heightForWidth(text.width()))
