@@ -62,7 +62,10 @@ def support_of(robot: engine.Model, contacts: Contacts | None, center: Floats, g
 
 
 def _hull(points: Floats) -> list[int]:
-    """Return the numbers of the points (N, 2) that are corners of their convex hull, anticlockwise."""
+    """Return the numbers of the points (N, 2) that are corners of their convex hull, anticlockwise.
+
+    SciPy's would halt the window for a quarter of a second at the first contact, while it is imported.
+    """
     order = np.unique(points, axis=0, return_index=True)[1].tolist()  # by x, then by y
     least = 1e-9 * float(np.ptp(points, axis=0).max()) ** 2
     around: list[int] = []

@@ -3,15 +3,13 @@
 import numpy as np
 import pytest
 from PyQt6.QtCore import QBuffer, QByteArray, QPoint, Qt
-from PyQt6.QtGui import QAction
-from PyQt6.QtWidgets import QApplication, QInputDialog, QToolButton, QWidget
+from PyQt6.QtWidgets import QInputDialog
 from windows import case, frames_of, number_typed, play_for, settle, shown_time, slider_position, wait, wait_loaded
 
 import engine
-from app.desktop import theme
 from app.features.attaching import TimeView, TimingView
 from app.panels.joints import SEEN, VALUE
-from app.panels.timeline import Timeline, spacing
+from app.panels.timeline import spacing
 from app.simulation.batch_spread import BatchSpread
 from app.window import Window
 
@@ -384,32 +382,6 @@ def test_resets_before_any_step_leave_no_runs(qtbot, window):
 @pytest.mark.parametrize(("span", "most", "step"), [(60.0, 7, 10.0), (0.3, 6, 0.05), (1.0, 1, 1.0), (3600.0, 8, 500.0)])
 def test_times_on_the_track_are_round(span, most, step):
     assert spacing(span, most) == pytest.approx(step)
-
-
-def test_nothing_is_cut_where_a_recorded_moment_has_more_to_tell(qtbot):
-    icon = theme.icon("play")
-    bar = Timeline([QAction(icon, "Play")] * 5, [QAction(icon, "Branch here"), QAction(icon, "Keyframes")])
-    around = QWidget()  # whose child is as wide as it is set to be at once
-    qtbot.addWidget(around)
-    bar.setParent(around)
-    around.resize(900, 100)
-    around.show()
-    bar.show_memory(2**20, 2**29, 2**29)
-    bar.show_runs([(1, "Run 1"), (2, "Run 2, from run 1")], 2)
-    for width in range(160, 800, 20):
-        bar.resize(width, bar.sizeHint().height())
-        for live in (True, False):
-            bar.show_time(12.189, 104.243, live)
-            QApplication.processEvents()
-            told = [bar.time, bar.memory, bar.state, bar.runs, *bar.findChildren(QToolButton)]
-            cut = [each for each in told if each.isVisible() and each.width() < each.sizeHint().width()]
-            assert not cut, (width, live, [(each, each.width(), each.sizeHint().width()) for each in cut])
-            assert bar.runs.isVisible() or width < 300
-    bar.resize(160, bar.height())
-    bar.left_out.aboutToShow.emit()
-    with qtbot.waitSignal(bar.run_chosen) as chosen:
-        bar.left_out.actions()[0].menu().actions()[0].trigger()
-    assert chosen.args == [1]
 
 
 def test_a_batch_is_scrubbed_and_gone_on_from(qtbot, window, time_view):

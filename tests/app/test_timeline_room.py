@@ -10,17 +10,47 @@ from app.desktop import theme
 from app.panels.timeline import Timeline
 
 
-@pytest.mark.parametrize(("width", "moves", "named"), [(460, 5, 2), (340, 3, 0)])
-def test_a_long_name_of_a_run_is_cut_before_buttons_are_hidden(qtbot, width, moves, named):
-    """It hid the ends and the keyframes, and in a narrower window all buttons but Play."""
+@pytest.fixture
+def around(qtbot, window) -> QWidget:  # noqa: ARG001, a window sets the font
+    """A widget whose child is as wide as it is set to be at once."""
+    widget = QWidget()
+    qtbot.addWidget(widget)
+    widget.resize(900, 100)
+    widget.show()
+    return widget
+
+
+@pytest.fixture
+def bar(around) -> Timeline:
     icon = theme.icon("play")
     bar = Timeline([QAction(icon, "Play")] * 5, [QAction(icon, "Branch here"), QAction(icon, "Keyframes")])
-    around = QWidget()
-    qtbot.addWidget(around)
     bar.setParent(around)
-    around.resize(900, 100)
-    around.show()
+    bar.show()
     bar.show_memory(2**20, 2**29, 2**29)
+    return bar
+
+
+def test_nothing_is_cut_where_a_recorded_moment_has_more_to_tell(qtbot, bar):
+    bar.show_runs([(1, "Run 1"), (2, "Run 2, from run 1")], 2)
+    for width in range(160, 800, 20):
+        bar.resize(width, bar.sizeHint().height())
+        for live in (True, False):
+            bar.show_time(12.189, 104.243, live)
+            QApplication.processEvents()
+            told = [bar.time, bar.memory, bar.state, bar.runs, *bar.findChildren(QToolButton)]
+            cut = [each for each in told if each.isVisible() and each.width() < each.sizeHint().width()]
+            assert not cut, (width, live, [(each, each.width(), each.sizeHint().width()) for each in cut])
+            assert bar.runs.isVisible() or width < 300
+    bar.resize(160, bar.height())
+    bar.left_out.aboutToShow.emit()
+    with qtbot.waitSignal(bar.run_chosen) as chosen:
+        bar.left_out.actions()[0].menu().actions()[0].trigger()
+    assert chosen.args == [1]
+
+
+@pytest.mark.parametrize(("width", "moves", "named"), [(460, 5, 2), (340, 3, 0)])
+def test_a_long_name_of_a_run_is_cut_before_buttons_are_hidden(bar, width, moves, named):
+    """It hid the ends and the keyframes, and in a narrower window all buttons but Play."""
     bar.show_runs([(4, "Run 4, from run 1 at 0.73 s"), (5, "Run 5, from run 4 at 1.58 s")], 5)
     bar.resize(width, bar.sizeHint().height())
     bar.show_time(6.592, 6.592, False)

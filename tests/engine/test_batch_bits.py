@@ -28,7 +28,7 @@ def test_no_bit_depends_on_place_company_or_threads(algorithm, integrator, rng):
         np.testing.assert_array_equal(shuffled_found[k], expected[k][order])
         np.testing.assert_array_equal(company_found[k][:5], expected[k][:5])
         assert np.any(company_found[k][5:] != expected[k][5:])
-    if algorithm != "dca":  # which cuts a chain for so many threads
+    if algorithm != "dca":  # whose cuts of a chain depend on the number of threads
         for threads in (1, 3):
             found = end(model, scene, q, v, tau, steps=60, threads=threads, **given)
             for mine, yours in zip(found[:2], expected[:2], strict=True):
