@@ -45,28 +45,6 @@ def test_a_ramp_just_below_the_angle_of_friction_holds_a_box(body, mu, integrato
     assert np.abs(simulation.q - start).max() < 1e-9
 
 
-@pytest.mark.parametrize("mu", [0.3, 0.8])
-def test_a_ramp_just_above_the_angle_of_friction_lets_a_box_slide(body, mu):
-    tilt = np.arctan(mu * (1 + 1e-3))
-    simulation = simulated(body(), engine.Scene(ground=engine.slope(tilt), friction=mu), 0.1, tilt)
-    simulation.step(2000)
-    expected = G * (np.sin(tilt) - mu * np.cos(tilt))
-    assert np.linalg.norm(simulation.v[0, 3:6]) / simulation.time == pytest.approx(expected, rel=1e-3)
-
-
-def test_the_stopping_distance_is_the_same_in_every_direction(body):
-    mu, speed, model = 0.5, 2.0, body('<box size="0.4 0.4 0.02"/>')
-    distances = []
-    for angle in np.arange(16) * np.pi / 8:
-        simulation = simulated(model, engine.Scene(friction=mu), 0.01)
-        simulation.v[0, 3:5] = speed * np.cos(angle), speed * np.sin(angle)
-        simulation.step(800)
-        assert np.abs(simulation.v).max() < 1e-8
-        distances.append(np.linalg.norm(simulation.q[0, :2]))
-    assert np.ptp(distances) < 1e-6
-    assert np.mean(distances) == pytest.approx(speed**2 / (2 * mu * G), rel=5e-3)
-
-
 def test_thrown_boxes_obey_the_law_until_they_rest(body):
     rng, model, batch = np.random.default_rng(4), body('<box size="0.3 0.2 0.1"/>'), 30
     q, v = thrown(rng, model, batch)

@@ -146,22 +146,3 @@ def test_what_a_stepper_would_misread_is_refused():
     with pytest.raises(ValueError, match="every is 0"):
         simulation.advance(4, every=0)
     assert simulation.steps == 4
-
-
-def test_a_rollout_takes_gains_parameters_and_a_target(pytestconfig, rng):
-    model = load("arm7", pytestconfig)
-    q, target, parameters = model.random(rng, 2), model.random(rng, 2), varied(model, 2, rng)
-    gains = {"kp": np.full(7, 30.0), "kd": np.full(7, 3.0), "parameters": parameters}
-    found = engine.rollout(model, q, steps=40, every=10, target=target, keep=("q",), **gains)
-    assert found.v is None
-    assert found.tau is None
-    simulation = engine.Simulation(model, 2, q=q, **gains)
-    simulation.target[:] = target
-    for sample in range(1, 5):
-        simulation.step(10)
-        np.testing.assert_array_equal(found.q[:, sample], simulation.q)
-    np.testing.assert_array_equal(found.q[:, 0], q)
-    with pytest.raises(ValueError, match=r"target has shape \(3, 7\); expected \(7,\) or \(2, 7\)"):
-        engine.rollout(model, q, steps=2, target=np.zeros((3, 7)))
-    with pytest.raises(ValueError, match="keep is 'x'; expected one of 'q', 'v', 'tau'"):
-        engine.rollout(model, q, steps=2, keep=("x",))
