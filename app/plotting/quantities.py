@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -70,6 +71,8 @@ class Quantity:
     """Further search words."""
     relative: bool = False
     """Whether it is displayed as the difference from its curve's first value."""
+    limits: tuple[float, float] = field(default=(-math.inf, math.inf), compare=False)
+    """The joint's least and largest value, SI; infinite where it has none."""
 
     @property
     def label(self) -> str:
