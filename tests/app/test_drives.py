@@ -227,7 +227,8 @@ def test_the_field_that_has_the_focus_shows_what_undo_and_redo_bring_back(qtbot,
     form, control = choose(qtbot, arm, 1), Qt.KeyboardModifier.ControlModifier
     pick(form.mode, "velocity")
     pick(form.wave, "sine")
-    for box, number in ((form.value, 50.0), (form.amplitude, 3.0), (form.period, 2.5), (form.phase, 30.0), (form.kd, 40.0)):
+    waves = (form.amplitude, 3.0), (form.period, 2.5), (form.phase, 30.0)
+    for box, number in ((form.value, 50.0), *waves, (form.kd, 40.0)):
         with case(box.accessibleName()):
             before = box.value()
             type_in(qtbot, box, number)
