@@ -16,7 +16,7 @@ from engine.frame import FrameReader
 from engine.kernels.collision.touching_pairs import touching_pairs
 from engine.model import Model
 from engine.parameters import Parameters
-from engine.scene import Contacts, Scene
+from engine.scene import Contacts, Scene, cached_hulls
 from engine.scene.pairs import NO_PAIRS
 from engine.selection import capabilities, steppers
 from engine.step_settings import INTEGRATORS, StepSettings, gains
@@ -90,6 +90,8 @@ class Simulation:
         if device is None:
             device = "cuda" if on_device(q) or on_device(v) else "cpu"
         device = validation.one_of("device", device, ("auto", *capabilities.DEVICES))
+        if scene is not None:
+            cached_hulls.prepare(shape.mesh for shape in model.collisions)
         self.device, self.algorithm, self.why = steppers.choose(model, batch, device, dtype, algorithm, scene)
         capabilities.require_parameters(self.algorithm, model, batch, parameters)
         self.parameters = None if parameters is None else parameters.copy()

@@ -64,12 +64,13 @@ def compiled(text: str, style: Style = Style.LOOPS) -> bytes:
     module = parsed(text, machine)
     if style in (Style.LOOPS, Style.ONE_ROBOT):
         tuned(module, machine, vectorised=style == Style.LOOPS)
-    return _emitted(module, machine)
+    return emitted(module, machine)
 
 
-def _emitted(module: Any, machine: Any) -> bytes:
+def emitted(module: Any, machine: Any, binary: bool = True) -> bytes:
+    """The module as an object file, or as assembly."""
     with ffi.OutputString() as problem:
-        buffer = _unlocked("LLVMPY_TargetMachineEmitToMemory")(machine, module, 1, problem)
+        buffer = _unlocked("LLVMPY_TargetMachineEmitToMemory")(machine, module, int(binary), problem)
         if not buffer:
             raise RuntimeError(str(problem))
     try:

@@ -13,6 +13,7 @@ code; the bits do not depend on their number.
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,8 +22,9 @@ import numpy as np
 from llvmlite import ir
 from numpy.typing import NDArray
 
+from engine.compile import separate_functions
 from engine.compile.builder import Builder
-from engine.compile.optimizing import parsed, tuned
+from engine.compile.optimizing import emitted, parsed, tuned
 from engine.compile.units import Unit
 from engine.compile.values import ELEMENTS, INT, SHORT, Array, Record, in_type, of_python
 
@@ -31,6 +33,7 @@ _NVPTX = "nvptx64-nvidia-cuda"
 _GLOBAL = 1
 _INLINING = 10
 _APPROXIMATE = {"div.rn.f32": "div.full.f32", "sqrt.rn.f32": "sqrt.approx.f32", "rcp.rn.f32": "rcp.approx.f32"}
+_HEAD = re.compile(r"^(define .*\))( convergent)?( nounwind)?$", re.MULTILINE)
 _LABEL, _BRANCH = re.compile(r"^(\$L__BB\w+):.*$", re.MULTILINE), re.compile(r"bra(?:\.uni)?\s+(\$L__BB\w+)")
 
 
@@ -167,7 +170,7 @@ def text(kernel: Any, tree: tuple[Any, ...], layout: Layout, name: str) -> str:
 
 def _as_one(code: str) -> str:
     """The LLVM IR with functions marked convergent: the threads of a robot enter them together."""
-    return re.sub(r"^(define .*\))( nounwind)?$", r"\1 convergent nounwind", code, flags=re.MULTILINE)
+    return _HEAD.sub(r"\1 convergent nounwind", code)
 
 
 def _type(x: OfBatch | Number | Given | Number32, real: ir.Type) -> ir.Type:
@@ -240,12 +243,19 @@ def ptx(code: str, architecture: str, registers: int) -> str:
 
     GPUs stall on the instruction cache with long code, so functions called more than once are not inlined, and loops
     are kept, which the driver's assembler would unroll. Quotients and square roots in single precision are within two
-    ulp, in a tenth of the instructions of rounded ones.
+    ulp, in a tenth of the instructions of rounded ones. Several threads compile: parts that call each other only, see
+    `separate_functions`.
     """
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    machine = llvm.Target.from_triple(_NVPTX).create_target_machine(cpu=architecture, opt=3)
-    text = str(machine.emit_assembly(tuned(parsed(code, machine), machine, inlining=_INLINING)))
+
+    def compiled(part: str) -> str:
+        machine = llvm.Target.from_triple(_NVPTX).create_target_machine(cpu=architecture, opt=3)
+        module = tuned(parsed(part, machine), machine, inlining=_INLINING, vectorised=False)
+        return emitted(module, machine, binary=False).decode()
+
+    with ThreadPoolExecutor() as pool:
+        text = separate_functions.joined(list(pool.map(compiled, separate_functions.parts(code))))
     for exact, near in _APPROXIMATE.items():
         text = text.replace(exact, near)
     limit = r"\1.maxnreg " + str(registers) + "\n{"

@@ -22,6 +22,7 @@ from typing import BinaryIO
 import numpy as np
 
 from engine.scene import binary_stl, mesh_parts
+from engine.scene.hull_faces import edges
 from engine.scene.mesh_files import Budget, reason_of
 
 SECONDS, SECONDS_PER_MB = 1.0, 0.8
@@ -119,7 +120,7 @@ def _prepare(path: str) -> None:
 
 
 Rows = list[tuple[np.ndarray, ...]]
-"""The arrays of a reply: each hull's corners, or each part's vertices, triangles and colours, if any."""
+"""The arrays of a reply: each hull's corners and edges, or each part's vertices, triangles and colours, if any."""
 
 
 def outcome(what: str, path: str, limits: Limits) -> tuple[Rows, str | None]:
@@ -139,7 +140,7 @@ def outcome(what: str, path: str, limits: Limits) -> tuple[Rows, str | None]:
 
 def _read(what: str, path: str, budget: Budget) -> Rows:
     if what == "hulls":
-        return [(hull,) for hull in mesh_parts.hulls(path, budget)]
+        return [(hull, edges(hull)) for hull in mesh_parts.hulls(path, budget)]
     none, rows = np.zeros((0, 4), np.uint8), Rows()
     for part in mesh_parts.parts(path, budget):
         binary_stl.require_finite(part.vertices)  # after placing and scaling to m
@@ -160,10 +161,12 @@ def _reply(output: BinaryIO, rows: Rows, refusal: str | None, last: bool) -> Non
 
 
 def _serve(request: bytes, output: BinaryIO, limits: Limits) -> bool:
-    """Handle one request; return whether the process can read another file."""
+    """Handle one request; return whether the process can read another file. "prepare" has no reply."""
     what, name = json.loads(request)
     path = os.fsdecode(name.encode("latin-1"))
     _prepare(path)
+    if what == "prepare":
+        return True
     rows, refusal = outcome(what, path, limits)
     last = limits.worn or refusal == MEMORY_USED  # an interrupted read may leave objects behind
     _reply(output, rows, refusal, last)

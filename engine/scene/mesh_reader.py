@@ -59,12 +59,12 @@ def read_mesh(path: str | os.PathLike[str]) -> list[MeshPart]:
     return [MeshPart(vertices, triangles, colors if len(colors) else None) for vertices, triangles, colors in rows]
 
 
-def read_hulls(path: str | os.PathLike[str]) -> tuple[np.ndarray, ...]:
-    """Return the corners (k, 3) of the convex hulls that represent a mesh file, in its own units.
+def read_hulls(path: str | os.PathLike[str]) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
+    """Return corners (k, 3) and edges (e, 2) of the convex hulls that represent a mesh file, in its own units.
 
     Raises OSError if it cannot be read, and ValueError, whose message continues the file's name.
     """
-    return tuple(corners for (corners,) in reader().ask("hulls", Path(path)))
+    return tuple((corners, edges) for corners, edges in reader().ask("hulls", Path(path)))
 
 
 def mesh_being_read() -> Path | None:
@@ -96,7 +96,7 @@ class MeshReader:
         path = path.absolute()
         path.open("rb").close()
         size = path.stat().st_size
-        request = json.dumps([what, os.fsencode(path).decode("latin-1")]).encode() + b"\n"
+        request = _line(what, path)
         of_hulls = "cannot be read: " if what == "hulls" else ""
         with self._asking:
             self.file = path
@@ -119,6 +119,20 @@ class MeshReader:
             np.split(joined, np.cumsum(lengths)[:-1]) for lengths, joined in zip(arrays[::2], arrays[1::2], strict=True)
         ]
         return list(zip(*columns, strict=True))
+
+    def prepare(self, path: Path) -> None:
+        """Start the child, and let it import what reads such a file, without waiting for it."""
+        if not self._asking.acquire(blocking=False):  # it is reading
+            return
+        try:
+            if self.process is None:
+                self.process = _start()
+                assert self.process.stdin is not None
+                with suppress(BrokenPipeError):
+                    self.process.stdin.write(_line("prepare", path.absolute()))
+                    self.process.stdin.flush()
+        finally:
+            self._asking.release()
 
     def _request(self, request: bytes, size: int) -> tuple[dict[str, Any], list[np.ndarray]] | None:
         """Return the child's reply; None if it had ended before the request. Raises _Ended if it ends during it."""
@@ -196,6 +210,10 @@ def _computed(pid: int) -> float:
 
 reader = OnePerProcess(MeshReader)
 """Returns the reader of this process, which reads all of its meshes."""
+
+
+def _line(what: str, path: Path) -> bytes:
+    return json.dumps([what, os.fsencode(path).decode("latin-1")]).encode() + b"\n"
 
 
 def _start() -> subprocess.Popen[bytes]:

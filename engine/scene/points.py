@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.model import WORLD, Collision, Model
-from engine.scene.cached_hulls import of_link
+from engine.scene.cached_hulls import with_edges
 from engine.scene.coefficients import coefficients
 from engine.scene.height_field import HeightField
-from engine.scene.hull_faces import edges
 from engine.scene.scene import Scene
 
 KEPT = 4
@@ -26,8 +25,9 @@ KEPT = 4
 WALKED = 16
 """Number of points from which those near the ground are searched along edges."""
 _RIM = 3
-Piece = tuple[np.ndarray, float, float]
-"""The points (k, 3) of a convex shape in its own frame, and their common radius and rim."""
+Piece = tuple[np.ndarray, float, float, np.ndarray]
+"""The points (k, 3) of a convex shape in its own frame, their common radius and rim, and a hull's edges (e, 2)."""
+_NO_EDGES = np.zeros((0, 2), np.int64)
 
 
 class Points(NamedTuple):
@@ -72,7 +72,7 @@ def points(model: Model, scene: Scene) -> Points:
     link = np.array([shape.link for shape, _ in pieces], np.int64)
     friction, restitution = np.array([coefficients(scene, shape) for shape, _ in pieces]).reshape(-1, 2).T.copy()
     bound = np.array([_bound(*piece) for piece in groups]).reshape(-1, 4)
-    joined = [start + _edges(piece[0]) for start, piece in zip(first, groups, strict=False)]
+    joined = [start + _edges(len(piece[0]), piece[3]) for start, (_, piece) in zip(first, pieces, strict=False)]
     edge = np.concatenate([np.zeros((0, 2), np.int64), *joined])
     neighbours = np.cumsum([0, *np.bincount(edge[:, 0], minlength=len(radius))])
     return Points(
@@ -86,7 +86,7 @@ def _of_piece(
     """Return positions, radii, axes and rims of a piece's points, in its body's frame; `times` repeats spheres'."""
     R = model.link_rotation[shape.link] @ shape.pose[:3, :3]
     p = model.link_rotation[shape.link] @ shape.pose[:3, 3] + model.link_position[shape.link]
-    local, radius, rim = piece
+    local, radius, rim, _ = piece
     local = np.repeat(local, times if radius > 0 else 1, 0)
     count = len(local)
     axis = np.tile(R[:, 2] if rim else np.zeros(3), (count, 1))
@@ -99,40 +99,37 @@ def _bound(position: np.ndarray, radius: np.ndarray, _axis: np.ndarray, rim: np.
     return np.append(centre, np.max(np.linalg.norm(position - centre, axis=1) + radius + rim))
 
 
-def _edges(corners: np.ndarray) -> np.ndarray:
-    """Return the edges (e, 2) of a hull with corners (k, 3), see `hull_faces.edges`; none for a shape with few points.
+def _edges(corners: int, edge: np.ndarray) -> np.ndarray:
+    """Return the edges (e, 2) of a shape along which its lowest points are searched; none for a shape with few points.
 
     There are none either if a corner has no edge, for instance because it lies in a face up to rounding: then all
     points are examined.
     """
-    if len(corners) < WALKED:
-        return np.zeros((0, 2), np.int64)
-    edge = edges(corners)
-    whole = len(np.unique(edge[:, 0])) == len(corners)
-    return edge if whole else edge[:0]
+    walked = corners >= WALKED and len(np.unique(edge[:, 0])) == corners
+    return edge if walked else _NO_EDGES
 
 
 def _box(shape: Collision) -> list[Piece]:
     corners = np.array(list(product((-0.5, 0.5), repeat=3)))
-    return [(corners * shape.size, 0.0, 0.0)]
+    return [(corners * shape.size, 0.0, 0.0, _NO_EDGES)]
 
 
 def _sphere(shape: Collision) -> list[Piece]:
-    return [(np.zeros((1, 3)), shape.size[0], 0.0)]
+    return [(np.zeros((1, 3)), shape.size[0], 0.0, _NO_EDGES)]
 
 
 def _capsule(shape: Collision) -> list[Piece]:
     radius, length = shape.size
-    return [(np.array([[0.0, 0.0, -length / 2], [0.0, 0.0, length / 2]]), radius, 0.0)]
+    return [(np.array([[0.0, 0.0, -length / 2], [0.0, 0.0, length / 2]]), radius, 0.0, _NO_EDGES)]
 
 
 def _cylinder(shape: Collision) -> list[Piece]:
     radius, length = shape.size
-    return [(np.repeat([[0.0, 0.0, -length / 2], [0.0, 0.0, length / 2]], _RIM, 0), 0.0, radius)]
+    return [(np.repeat([[0.0, 0.0, -length / 2], [0.0, 0.0, length / 2]], _RIM, 0), 0.0, radius, _NO_EDGES)]
 
 
 def _mesh(shape: Collision) -> list[Piece]:
-    return [(corners * shape.size, 0.0, 0.0) for corners in of_link(shape.mesh)]
+    return [(corners * shape.size, 0.0, 0.0, edge) for corners, edge in with_edges(shape.mesh)]
 
 
 _LOCAL = {"mesh": _mesh, "box": _box, "sphere": _sphere, "capsule": _capsule, "cylinder": _cylinder}

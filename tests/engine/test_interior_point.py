@@ -56,8 +56,8 @@ def test_the_interior_point_alone_finds_what_newtons_steps_find(name: str, rng: 
                 over = search.advance(contacts, joints, *shared, count)
             assert work.search.numbers[problem.BEST_RESIDUAL] <= 1e-7
             work.problem.impulse[:], work.problem.joint_impulse[:] = work.problem.best, work.problem.joint_best
-            newton.respond(contacts, joints, *shared[1:], out := np.zeros(model.nv))
-            found.append(out)
+            newton.respond(contacts, joints, *shared[1:])
+            found.append(work.problem.total[: model.nv].copy())
         assert count[workspace.INTERIOR_COUNT] > 0
         assert np.abs(found[1]).max() > 0
         np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-5 * np.abs(found[1]).max())
@@ -83,9 +83,9 @@ def test_the_interior_point_begins_near_what_newtons_steps_leave(rng: np.random.
             while work.search.counts[problem.PLAN] == search.INTERIOR and work.search.counts[problem.STEPS_LEFT] > 0:
                 if search.advance(contacts, joints, *shared, count):
                     break
-            newton.respond(contacts, joints, *shared[1:], out := np.zeros(walker.nv))
+            newton.respond(contacts, joints, *shared[1:])
             steps.append(count[workspace.INTERIOR_COUNT])
-            found.append(out)
+            found.append(work.problem.total[: walker.nv].copy())
         np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-5 * np.abs(found[1]).max())
         fewer += 1.5 * steps[0] < steps[1]
     assert fewer >= 6

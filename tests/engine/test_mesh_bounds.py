@@ -24,7 +24,7 @@ from PIL import Image
 import engine
 from app.gl import meshfile
 from engine.scene import mesh_reader
-from engine.scene.cached_hulls import hulls
+from engine.scene.cached_hulls import hulls, prepare, with_edges
 from engine.scene.hull_faces import edges
 
 if sys.platform != "linux":
@@ -332,3 +332,23 @@ def test_check_tells_of_meshes_that_run_refuses(joint, code, severity, tmp_path,
     assert (reported["severity"], reported["element"]) == (severity, "link 'base'")
     assert "count.gltf cannot be read: it takes more memory" in reported["problem"]
     assert main(["run", str(tmp_path / "robot.urdf"), "--seconds", "0.002"]) == 2 * code
+
+
+def test_the_process_that_reads_starts_ahead_and_returns_edges(tmp_path: Path) -> None:
+    """It starts with the simulation of a robot whose meshes were not read, not again for what was read."""
+    reader, file, small = mesh_reader.reader(), tmp_path / "ball.obj", tmp_path / "box.stl"
+    trimesh.creation.icosphere(3).export(file)
+    trimesh.creation.box().export(small)
+    reader.end()
+    prepare([None, "not-found.obj", str(small)])
+    assert reader.process is None
+    prepare([None, str(small), str(file)])
+    started = reader.process
+    assert started is not None
+    ((corners, edge),) = with_edges(str(file))
+    assert reader.process is started
+    np.testing.assert_array_equal(edge, edges(corners))
+    assert len(edge) == 2 * (3 * len(corners) - 6)
+    reader.end()
+    prepare([str(file)])
+    assert reader.process is None

@@ -104,15 +104,13 @@ def test_each_kind_of_what_is_kept_is_read_only_where_nobody_else_could_have_wri
 def test_a_gpus_driver_is_given_only_what_nobody_else_could_have_written(cache, monkeypatch, loose):
     """It is given stored code or, if others can write to the cache, code compiled by this process."""
     given = []
-    fake = SimpleNamespace(
-        Module=lambda: SimpleNamespace(load=given.append, get_function=lambda name: name),
-        LinkState=lambda: SimpleNamespace(add_ptr_data=lambda *_: None, complete=lambda: b"assembled"),
-    )
+    fake = SimpleNamespace(Module=lambda: SimpleNamespace(load=given.append, get_function=lambda name: name))
     monkeypatch.setitem(sys.modules, "cupy", ModuleType("cupy"))
     monkeypatch.setitem(sys.modules, "cupy.cuda", SimpleNamespace(function=fake))
     monkeypatch.setattr(compiler.device, "require", lambda: None)
     monkeypatch.setattr(compiler, "_name", lambda *_: "abia")
     monkeypatch.setattr(compiler, "_compile", lambda *_: (b"compiled", {}))
+    monkeypatch.setattr(compiler.assembler, "machine_code", lambda *_: b"assembled")
     compiler._keep(cache / "kernels" / "abia", b"kept", {})
     compile_cache.write("aba", b"kept too")
     cache.chmod(0o775 if loose else 0o755)

@@ -25,7 +25,7 @@ from engine.compile import with_loops as loops
 from engine.compile import written_out as code
 from engine.compile.known import digest_of
 from engine.compile.with_loops import Layout
-from engine.cuda.runtime import device, header
+from engine.cuda.runtime import assembler, device, header
 
 FOLDER = Path(__file__).parents[1]
 REAL = {"float32": "float", "float64": "double"}
@@ -209,9 +209,7 @@ def _assembled(name: str, kept: str, assembly: Callable[[], str]) -> Kernel:
 
     image = cache.read(kept)
     if image is None:
-        state = function.LinkState()
-        state.add_ptr_data(assembly().encode(), f"{name}.ptx")
-        image = bytes(state.complete())
+        image = assembler.machine_code(assembly(), name)
         cache.write(kept, image)
     module = function.Module()
     module.load(image)

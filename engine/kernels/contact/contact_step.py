@@ -64,16 +64,13 @@ def _set_targets(count, joints, restitution, dt, keeps_energy, topology, contact
     solver, numbers, counts = contact.solver, contact.solver.search.numbers, contact.solver.search.counts
     numbers[RESTITUTION_FRACTION], counts[SEARCHES] = restitution, 0
     counts[HAS_RESTITUTION] = 1 if restitution_offsets(count, restitution, dt, keeps_energy, contact) else 0
-    respond(count, joints, topology, contact.bodies, solver, contact.column)
+    respond(count, joints, topology, contact.bodies, solver)
     return residual(count, joints, solver.problem, largest_velocity(count, joints, solver.problem))
 
 
 @inline
 def _begin_search(count, joints, residual_now, inertia, topology, contact):
     """Begin a search at the present impulses, or at zero where `residual_now` is large."""
-    p = contact.solver.problem
-    for j in parallel_range(p.total.size):
-        p.total[j] = contact.column[j]
     plan = WARM_START if residual_now < WARM_START_RESIDUAL else COLD_START
     tolerance, accepted = target_residual(residual_now), acceptable_residual(residual_now)
     begin(plan, tolerance, accepted, count, joints, inertia, topology, contact.bodies, contact.solver)
@@ -115,7 +112,7 @@ def _accept_or_search_again(count, joints, dt, keeps_energy, inertia, contact):
     solver, search, p, topology = contact.solver, contact.solver.search, contact.solver.problem, contact.topology
     unit = search.numbers[LARGEST_VELOCITY]
     restore_significant(count, joints, unit, p)
-    respond(count, joints, topology, contact.bodies, solver, contact.column)
+    respond(count, joints, topology, contact.bodies, solver)
     residual_now = residual(count, joints, p, unit)
     search.counts[SEARCHES] += 1
     accepted = search.numbers[BEST_RESIDUAL] <= search.numbers[ACCEPTED_RESIDUAL]
@@ -160,7 +157,7 @@ def end_contacts(accepted, keeps_energy, dt, inertia, contact_state, robot):
     store_contacts(contacts, joints, contact_state, robot)
     _report(search.numbers[BEST_RESIDUAL] if contacts > 0 else 0.0, contacts, contact_state, robot)
     for j in parallel_range(contact.free.size):
-        contact.free[j] += contact.column[j]
+        contact.free[j] += contact.solver.problem.total[j]
     return not begin_overlap_correction(contacts, dt, inertia, contact.topology, contact)
 
 

@@ -147,7 +147,7 @@ def begin_interior(nu, contacts, joints, inertia, topology, bodies, solver):
             _start_row(j, nu, unit, p)
         p.joint_pairs.impulse[j] = 0.5 * (x[_UP] - x[_DOWN]) + x[_BELOW] - x[_ABOVE]
     _put_impulses(contacts, joints, unit, p)
-    respond(contacts, joints, topology, bodies, solver, p.total)
+    respond(contacts, joints, topology, bodies, solver)
 
 
 @inline

@@ -140,8 +140,8 @@ def _pair_wrenches(pairs, p):
 
 
 @compiled_apart
-def respond(contacts, joints, topology, bodies, solver, out):
-    """Compute out (nv,) ← M̃⁻¹Jᵀλ of the impulses, u of all rows, and the bodies' twists."""
+def respond(contacts, joints, topology, bodies, solver):
+    """Compute `total` (nv,) ← M̃⁻¹Jᵀλ of the impulses, u of all rows, and the bodies' twists."""
     p, tree, limbs = solver.problem, solver.tree, solver.tree.limbs
     for j in parallel_range(p.rhs.size):
         p.rhs[j] = 0.0
@@ -162,12 +162,12 @@ def respond(contacts, joints, topology, bodies, solver, out):
             n, f = inward_wrench(i, n, f, p.rhs, topology, bodies, tree)
             n, f = pass_wrench(i, tree.loaded[i, TO_PARENT], n, f, topology, bodies, tree)
     passes.wrench_without_coordinates(topology.shape[0], ZERO, ZERO, p.rhs, 0.0, "mass", tree)
-    passes.eliminated_velocities(topology.shape[0], ZERO, ZERO, "mass", tree, out)
+    passes.eliminated_velocities(topology.shape[0], ZERO, ZERO, "mass", tree, p.total)
     for limb in outward(limbs):
         omega, velocity = ZERO, ZERO
         for i in range(limbs.begin[limb], limbs.end[limb]):
             omega, velocity = carried_twist(i, topology[i, PARENT], bodies, ZERO, omega, velocity, tree)
-            omega, velocity = move(i, omega, velocity, "mass", topology, bodies, tree, out)
+            omega, velocity = move(i, omega, velocity, "mass", topology, bodies, tree, p.total)
             store_twist(i, omega, velocity, tree)
             store3(tree.moved[i], omega)
             store3(tree.moved[i], velocity, 3)
@@ -180,5 +180,5 @@ def respond(contacts, joints, topology, bodies, solver, out):
                 motion = body_pairs.relative_velocity(j, k, tree.moved, p, tree.pairs)
                 store3(p.u[k], add(load3(p.free[k]), motion))
     for j in parallel_range(joints):
-        p.joint_u[j] = p.joint_free[j] + out[p.joint[j]]
+        p.joint_u[j] = p.joint_free[j] + p.total[p.joint[j]]
     clear_step(contacts, joints, p, tree)

@@ -45,6 +45,6 @@ def end_overlap_correction(count, dt, topology, contact):
     """Compute the displacement that reduces overlaps into `contact.shift`, after its search."""
     solver, p = contact.solver, contact.solver.problem
     restore_significant(count, 0, solver.search.numbers[LARGEST_VELOCITY], p)
-    respond(count, 0, topology, contact.bodies, solver, contact.shift)
+    respond(count, 0, topology, contact.bodies, solver)
     for j in parallel_range(contact.shift.size):
-        contact.shift[j] *= dt
+        contact.shift[j] = dt * p.total[j]

@@ -215,7 +215,7 @@ def _detach(contacts, joints, topology, bodies, solver):
     p, counts, unit = solver.problem, solver.search.counts, solver.search.numbers[LARGEST_VELOCITY]
     if counts[DETACHED] == 0:
         _restore_best(contacts, joints, p)
-        respond(contacts, joints, topology, bodies, solver, p.total)
+        respond(contacts, joints, topology, bodies, solver)
     i = _least_loaded(contacts, p, counts[DETACHED])
     if i < 0:
         for k in range(counts[DETACHED]):
@@ -228,7 +228,7 @@ def _detach(contacts, joints, topology, bodies, solver):
         i = p.detached[k]
         p.free[i, 0] = p.attached[k] + _OPENING_VELOCITY * unit
         store3(p.impulse[i], (0.0, 0.0, 0.0))
-    respond(contacts, joints, topology, bodies, solver, p.total)
+    respond(contacts, joints, topology, bodies, solver)
 
 
 @inline
@@ -237,7 +237,7 @@ def _attach(contacts, joints, topology, bodies, solver):
     p, numbers, counts = solver.problem, solver.search.numbers, solver.search.counts
     for k in range(counts[DETACHED]):
         p.free[p.detached[k], 0] = p.attached[k]
-    respond(contacts, joints, topology, bodies, solver, p.total)
+    respond(contacts, joints, topology, bodies, solver)
     residual_now = residual(contacts, joints, p, numbers[LARGEST_VELOCITY])
     if residual_now < numbers[BEST_RESIDUAL]:
         numbers[BEST_RESIDUAL] = residual_now
@@ -253,11 +253,11 @@ def _begin_plan(k, contacts, joints, inertia, topology, bodies, solver):
     near = k == INTERIOR and numbers[BEST_RESIDUAL] < _KINK
     restores = near
     if plan.start == _BEST:
-        respond(contacts, joints, topology, bodies, solver, p.total)
+        respond(contacts, joints, topology, bodies, solver)
         restores = not residual(contacts, joints, p, unit) < numbers[BEST_RESIDUAL]
     if restores:
         _restore_best(contacts, joints, p)
-        respond(contacts, joints, topology, bodies, solver, p.total)
+        respond(contacts, joints, topology, bodies, solver)
     elif plan.start == _ZERO:
         _start_from_zero(contacts, joints, p, solver.tree)
     if not is_single(unit) and k == DETACH:
