@@ -178,6 +178,8 @@ def _of_robot(model: engine.Model) -> tuple[Slot, ...]:
     if model.collisions:
         slots += _vector("contact force", FORCE, "total ground reaction")
         slots += Slot("contacts", "", COUNT, "number count"), Slot("contact residual", "", RESIDUAL, "error tolerance")
+        if any(joint.kind == "floating" for joint in model.joints):
+            slots.append(Slot("support margin", "", LENGTH, "polygon balance tips"))
     return tuple(slots)
 
 
