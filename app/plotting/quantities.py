@@ -234,3 +234,6 @@ _FORMULAS: dict[tuple[str, str], Callable[[Evaluation, Quantity], Array]] = {
 }
 EFFORTS, SETPOINTS, CONTACTS = frozenset(("torque", "force")), frozenset(("position setpoint", "error")), "contact"
 """The kinds that need more of a sample than q and v; for contacts, a part of their names."""
+_ENERGIES = "kinetic energy", "potential energy", "total energy", "energy drift"
+OF_MASSES = frozenset((*_ENERGIES, "centre of mass", "momentum", "angular momentum"))
+"""The kinds that depend on a robot's masses."""
