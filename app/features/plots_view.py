@@ -91,8 +91,9 @@ class PlotsView:
         if frame.robot != self._robot:
             self._robot, self._watched = frame.robot, None
             self.panel.clear()
+            self._forget_run()  # before the new robot's curves are requested
             self._watch()
-            self._forget_run()
+        self.panel.robot_name = "" if frame.batch is None else f"robot {frame.robot}"
         present = self._present
         if frame.recorded and present is None:
             self._show_time(frame.time)

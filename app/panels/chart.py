@@ -43,6 +43,8 @@ class NamedPlot(QWidget):
         super().__init__()
         self.fits = True
         """Whether the visible range follows the curves."""
+        self.robot_name = ""
+        """The robot of a batch that the curves are of, which stands before their names."""
         self.names, self.canvas = QLabel(wordWrap=True), canvas
         self.names.setTextInteractionFlags(
             Qt.TextInteractionFlag.LinksAccessibleByMouse | Qt.TextInteractionFlag.LinksAccessibleByKeyboard
@@ -71,6 +73,8 @@ class NamedPlot(QWidget):
         All are in one line, or in columns if that is too long.
         """
         self._parts = parts, removable, before
+        if self.robot_name and parts:
+            before = f'<span style="color:{theme.COLORS["faint"]}">{self.robot_name}</span>&nbsp;&nbsp; {before}'
         link = f'<a href="%d" style="color:{theme.COLORS["faint"]};text-decoration:none" title="Remove">✕</a>'
         links = [f"&nbsp;{link % k}" if removable else "" for k in range(len(parts))]
         cells = [(name, *(f'<b style="{AS_IT_IS}">{each}</b>' for each in values)) for name, *values in parts]

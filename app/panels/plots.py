@@ -55,6 +55,8 @@ class PlotsPanel(QWidget):
         self._recorded: Mapping[Quantity, Series] | None = None
         self.compared: tuple[Mapping[Quantity, Series], str] = {}, ""
         """The curves of a second run, and its name."""
+        self.robot_name = ""
+        """The robot of a batch whose quantities are plotted, which the heads of the plots name."""
         self._span = (math.inf, -math.inf)
         self._range = (0.0, WINDOW)
         """The visible time range, s."""
@@ -367,6 +369,7 @@ class PlotsPanel(QWidget):
             self._follow(series)
         pointed = math.isfinite(self._pointed)
         for chart in self.charts:
+            chart.robot_name = self.robot_name
             chart.canvas.pointer, chart.canvas.marked = self._pointed, self._cursor
             chart.draw(series, *self.compared, limits=self.limits.isChecked())
             chart.show_values(series, self._pointed if pointed else self._cursor, {} if pointed else self._values)
@@ -374,6 +377,7 @@ class PlotsPanel(QWidget):
         for chart in self.charts:
             chart.canvas.left = left
         for plot in self.phases.all:
+            plot.robot_name = self.robot_name
             plot.draw(series, self._range, self._pointed if pointed else self._cursor)
         self.axis.update()
 
