@@ -91,8 +91,9 @@ class PlotsView:
         if frame.robot != self._robot:
             self._robot, self._watched = frame.robot, None
             self.panel.clear()
+            self._forget_run()  # before the new robot's curves are requested
             self._watch()
-            self._forget_run()
+        self.panel.robot_name = "" if frame.batch is None else f"robot {frame.robot}"
         present = self._present
         if frame.recorded and present is None:
             self._show_time(frame.time)
@@ -270,6 +271,7 @@ class PlotsView:
             menu.addSeparator()
         for button in (panel.fit, panel.follow, panel.add_plot, panel.clear_all):
             menu.addAction(button.text() or button.toolTip(), button.click).setEnabled(button.isEnabled())
+        menu.addAction(panel.limits)
         menu.addMenu(panel.save.menu())
         menu.addMenu(self._window.feature(GhostView).runs)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import QPoint, Qt
 from PyQt6.QtTest import QTest
-from windows import press, wait
+from windows import frames_of, play_for, press, settle, wait
 
 import engine
 from app.features.attaching import BatchView, PlotsView, Status
@@ -238,6 +238,35 @@ def test_plots_have_the_energy_of_the_clicked_robot_by_its_own_masses(qtbot, arm
             return len(curve) > 0 and np.interp(seconds, curve.time, curve.value) == pytest.approx(expected, rel=1e-6)
 
         wait(qtbot, is_plotted)
+
+
+def test_a_click_on_another_robot_plots_its_whole_run_and_names_it(qtbot, arm):
+    bench, plots = arm.workbench, arm.features[PlotsView]
+    plots.action.trigger()
+    plots.panel.plot(next(each for each in catalogue(bench.robot.model) if each.label == "joint2 position"))
+    bench.configuring.set_spread(BatchSpread(4, pose=0.5))
+    play_for(qtbot, arm, 0.5)
+    settle(qtbot, arm)
+    arm.feature(BatchView).panel.map.chosen.emit(3)
+    wait(qtbot, lambda: bench.shown.robot == 3)
+
+    def is_whole() -> bool:
+        (curve,) = plots.panel.series.values()
+        return len(curve) > 10 and curve.time[0] == 0 and curve.time[-1] > 0.45
+
+    wait(qtbot, is_whole)
+    assert not bench.replay.active
+    recording, run = bench.replay.recording, bench.replay.newest
+    (curve,) = plots.panel.series.values()
+    first = next(each for each in frames_of(recording, run) if len(each.checkpoint.q) == 4)
+    assert float(np.interp(first.time, curve.time, curve.value)) == pytest.approx(first.checkpoint.q[3, 1], abs=1e-3)
+    plots.panel.draw()
+    (chart,) = plots.panel.charts
+    assert "robot 3" in chart.names.text()
+    bench.configuring.set_spread(BatchSpread(1))
+    wait(qtbot, lambda: bench.shown.batch is None)
+    plots.panel.draw()
+    assert "robot" not in chart.names.text()
 
 
 @pytest.mark.parametrize(("width", "height"), [(1000, 650), (1440, 900)])
