@@ -17,6 +17,7 @@ MIN_NAMED_RATIO = 1.05
 """Smaller ratios are no difference: objects of one algorithm differ by half as much, from buffer placement."""
 NO_DIFFERENCE = f"no difference of more than {100 * (MIN_NAMED_RATIO - 1):.0f} %"
 
+
 @dataclass(frozen=True)
 class AlgorithmResult:
     """What was measured of an algorithm on a device, in the number type `dtype`: one call for a batch of a `model`."""
