@@ -20,7 +20,8 @@ from app.features.attaching import TimeView
 from app.features.study_view import LOW, StudyView
 from app.panels import axes, study_rasters
 from app.panels.study_chart import StudyChart
-from app.panels.study_kinds import KINDS, Wanted
+from app.panels.study_kind import Wanted
+from app.panels.study_kinds import KINDS
 
 parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed; studies' results are Parquet")
 SWUNG = """
