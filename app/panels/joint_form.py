@@ -11,7 +11,7 @@ from PyQt6.QtGui import QStandardItemModel
 from PyQt6.QtWidgets import QCheckBox, QComboBox, QLabel, QPushButton, QToolButton, QWidget
 
 from app.acting.coordinates import Coordinate
-from app.acting.drives import MODES, PERIOD, WAVES, Drive
+from app.acting.drives import MODES, WAVES, Drive
 from app.desktop import theme
 from app.desktop.angles import ANGLES
 from app.desktop.layouts import horizontal, vertical
@@ -20,7 +20,7 @@ from app.panels.number_box import PlainBox
 
 LIMIT = 1e6
 ROUNDING = 1e-6  # of an effort at its limit
-MIN_PERIOD = 10 * PERIOD  # s; a sine of a shorter one would be taken at too few times, at worst at its zeros only
+MIN_PERIOD = 0.02  # s; a sine of a shorter one would be taken at too few times, at worst at its zeros only
 MAX_PERIOD = 1e4  # s
 WAVE_ANGLE, WAVE_LENGTH = math.radians(10.0), 0.01  # rad and m, the amplitude of a new wave
 MODE_NAMES = {"target": "Position", "velocity": "Velocity", "effort": "Effort"}

@@ -249,3 +249,6 @@ _FORMULAS: dict[tuple[str, str], Callable[[Evaluation, Quantity], Array]] = {
 EFFORTS, SETPOINTS = frozenset(("torque", "force")), frozenset(("position setpoint", "error"))
 CONTACTS = frozenset(("contact force", "contacts", "contact residual", "support margin"))
 """The kinds that need more of a sample than q and v."""
+_ENERGIES = "kinetic energy", "potential energy", "total energy", "energy drift"
+OF_MASSES = frozenset((*_ENERGIES, "centre of mass", "momentum", "angular momentum"))
+"""The kinds that depend on a robot's masses."""

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from types import SimpleNamespace
 
@@ -119,16 +120,17 @@ def test_drives_give_their_waves_and_weights_at_every_time(chance, tmp_path):
             drives.set(v, drive, running)
         t = checked = 0.0
         for _ in range(60):
-            count = min(int(chance.integers(1, 40)), drives.most_steps(running) or 10**9)
-            fresh = drives.are_due(running)
-            q, time = running.present()[0][0].copy(), t
+            count = int(chance.integers(1, 40))
             assert drives.before_steps(running, count)
-            if fresh:
-                held_to(model, running, requested, q, time)
+            for k in range(count if drives.vary else 1):
+                q = running.present()[0][0].copy()
+                if k:
+                    drives.before_next(running)
+                held_to(model, running, requested, q, t)
                 checked += 1
-            running.advance(count)
+                running.advance(1 if drives.vary else count)
+                t += DT if drives.vary else count * DT
             drives.after_steps(running, count)
-            t += count * DT
         assert checked > 5
 
 
@@ -148,9 +150,9 @@ def test_a_driven_run_repeats_after_a_reset_wherever_it_was_left(chance, tmp_pat
             drives.after_jump(running)
             steps = 0
             while steps < 20 + chance.integers(20):
-                count = min(int(chance.integers(1, 4)), drives.most_steps(running) or 10**9)
+                count = int(chance.integers(1, 4))
                 assert drives.before_steps(running, count)
-                running.advance(count)
+                running.advance(count, partial(drives.before_next, running) if drives.vary else None)
                 drives.after_steps(running, count)
                 steps += count
                 q = running.present()[0].copy()
