@@ -20,8 +20,7 @@ from app.features.attaching import TimeView
 from app.features.study_view import LOW, StudyView
 from app.panels import axes, study_rasters
 from app.panels.study_chart import StudyChart
-from app.panels.study_kind import Wanted
-from app.panels.study_kinds import KINDS
+from app.panels.study_kinds import KINDS, Wanted
 
 parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed; studies' results are Parquet")
 SWUNG = """
