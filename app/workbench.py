@@ -210,7 +210,7 @@ class Workbench:
             self._worker.step()
 
     def reset(self) -> None:
-        """Reset to the pose in which the run began, at rest, with the setpoints it had; at time zero, to the first pose."""
+        """Reset to the pose and setpoints with which the run began, at rest; at time zero, to the first pose."""
         robot = self.robot
         if robot.model is not None:
             if self.replay.active:

@@ -388,3 +388,16 @@ def test_gains_are_set_for_several_joints_at_once(qtbot, opened):
     assert "joints" not in choose(qtbot, window, driven[1]).motion.text()
     pick(form.mode, "effort")
     assert [bench.robot.mode(k) for k in driven[:3]] == ["target", "effort", "target"]
+
+
+def test_the_number_of_one_is_set_by_return_for_several_joints_that_differ(qtbot, opened):
+    window = opened(engine.find_robot("arm7"))
+    bench, table = window.workbench, window.joints
+    bench.joints.set_joint_drive(1, Drive("target", math.radians(-20.0)))
+    form = choose(qtbot, window, 1)
+    place = table.visualRect(table.table.index(3, NAME)).center()
+    qtbot.mouseClick(table.viewport(), LEFT, Qt.KeyboardModifier.ControlModifier, place)
+    wait(qtbot, lambda: form.motion.text() == "2 joints, which differ in position")
+    type_in(qtbot, form.value, "-20")
+    assert bench.robot.set_drive(3).value == pytest.approx(math.radians(-20.0))
+    wait(qtbot, lambda: form.motion.text() == "2 joints: a change here is made to all of them")
