@@ -92,7 +92,13 @@ class PlotsPanel(QWidget):
         tools = PlotTools(self.plot_group, self.plot_phases, self.saving.menu)
         self.group_menu = tools.group_menu
         self.groups, self.add_plot, self.follow, self.fit = tools.groups, tools.add_plot, tools.follow, tools.fit
-        self.clear_all, self.save, self.span = tools.clear_all, tools.save, tools.span
+        self.clear_all, self.save, self.span, self.statistics = (
+            tools.clear_all,
+            tools.save,
+            tools.span,
+            tools.statistics,
+        )
+        self.statistics.toggled.connect(lambda _: self._arrange())
         self.add_plot.clicked.connect(self.new_plot)
         self.follow.clicked.connect(self._press_live)
         self.fit.clicked.connect(self._fit)
@@ -367,6 +373,7 @@ class PlotsPanel(QWidget):
         pointed = math.isfinite(self._pointed)
         for chart in self.charts:
             chart.canvas.pointer, chart.canvas.marked = self._pointed, self._cursor
+            chart.has_statistics = self.statistics.isChecked()
             chart.draw(series, *self.compared)
             chart.show_values(series, self._pointed if pointed else self._cursor, {} if pointed else self._values)
         left = max((chart.canvas.left_needed for chart in self.charts), default=0)
