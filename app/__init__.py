@@ -189,11 +189,12 @@ def show_window(
 
     import engine
     from app.desktop import theme
-    from app.features import autosaved_runs, recovery
+    from app.features import autosaved_runs, recovery, text_size
     from app.features.lesson_view import LessonView
     from app.window import Window
 
     engine.Compilation.stand_by()
+    text_size.apply(application, QSettings())
     theme.apply(application)
     sys.setswitchinterval(SWITCH_INTERVAL)
     care = recovery.begin()

@@ -30,12 +30,16 @@ def suggested_step(model: Model, held: bool = False) -> SuggestedStep:
     An explicit step is limited by a joint's rotation in it, since centrifugal and Coriolis forces are quadratic in the
     speed. `top_speeds` estimates that speed. Where the fastest joint turns by less than 0.12 rad in 1 ms, and wherever
     the joints are `held` by `holding_gains`, "implicit" with 1 ms suffices: it is also stable for any damping and any
-    gains. Otherwise, in long chains without damping, semi-implicit Euler gains energy until it diverges; "rk4" with the
-    step in which the fastest joint turns by 0.12 rad does not.
+    gains. But in a minute it takes a tenth or more of the energy of a double pendulum that nothing slows down, and
+    "rk4" keeps it: that is for robots whose joints have no damping, friction or velocity limit. In faster ones, such
+    as long chains without damping, semi-implicit Euler gains energy until it diverges; "rk4" with the step in which
+    the fastest joint turns by 0.12 rad does not.
     """
     if held:
         return SuggestedStep(MAX_STEP, "implicit", "gains hold the joints, and act at the end of each step")
     speed = float(np.max(top_speeds(model), initial=0.0))
+    if speed * MAX_STEP <= TURN and model.constrained.any() and not _dissipates(model):
+        return SuggestedStep(MAX_STEP, "rk4", "no joint has damping, friction or a velocity limit; rk4 keeps energy")
     if speed * MAX_STEP <= TURN:
         return SuggestedStep(MAX_STEP, "implicit", f"no joint is expected to move faster than {speed:.3g} rad/s or m/s")
     dt = next((dt for dt in STEPS if speed * dt <= TURN), STEPS[-1])
@@ -54,6 +58,11 @@ def top_speeds(model: Model) -> Array:
     share = 2 * _deepest_fall(model) / max(int(scalar.sum()), 1)
     speeds = np.minimum(np.sqrt(share * moves), model.velocity_limit)
     return np.where(scalar & (model.damping * moves < DAMPED), speeds, 0.0)
+
+
+def _dissipates(model: Model) -> bool:
+    """Return whether any joint has damping, friction or a velocity limit, which take energy from a free motion."""
+    return bool(np.any(model.damping) or np.any(model.friction) or np.any(np.isfinite(model.velocity_limit)))
 
 
 def _deepest_fall(model: Model) -> float:

@@ -26,8 +26,8 @@ class Drive:
     """The drive of one joint.
 
     `value` is in rad or m in mode "target", the setpoint of the gains; per second in mode "velocity", held by kd; N m
-    or N in mode "effort". "sine" adds ``amplitude · sin(2π t / period)``, "step" adds the amplitude in the second half
-    of each period. `weight` adds the effort of gravity compensation.
+    or N in mode "effort". "sine" adds ``amplitude · sin(2π t / period + phase)``, "step" adds the amplitude in the
+    second half of each period, which its `phase`, rad, shifts too. `weight` adds the effort of gravity compensation.
     """
 
     mode: str = "target"
@@ -36,6 +36,7 @@ class Drive:
     amplitude: float = 0.0
     period: float = 2.0
     weight: bool = False
+    phase: float = 0.0
 
     @property
     def kind(self) -> str:
@@ -60,7 +61,7 @@ class Drive:
 
     def at(self, t: float) -> float:
         """Return the value at the time t, s."""
-        turn = t / self.period
+        turn = t / self.period + self.phase / (2 * math.pi)
         if self.wave == "sine":
             return self.value + self.amplitude * math.sin(2 * math.pi * turn)
         if self.wave == "step":

@@ -1,7 +1,8 @@
 """The window's typography: one bundled font in four sizes, and a fixed-width one for source text.
 
 All text has one of these sizes. They are relative to the size of the system font, which users choose to suit their
-eyes and screens. Digits have one width, so columns and changing numbers need no other font.
+eyes and screens, times the property `SCALE` of the application. Digits have one width, so columns and changing numbers
+need no other font.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ FONTS = Path(__file__).resolve().parents[2] / "resources" / "fonts"
 FAMILY = "Catena Sans"
 SIZES = {"small": 0.9, "body": 1.0, "heading": 1.15, "title": 1.7}
 """Scale factors: axis labels and column headers; other text; panel headings; the empty window's title."""
+SCALE = "type_scale"
+"""A property of the application: by how much all text is larger than the system's."""
 FIGURE_SPACE, MINUS = "\u2007", "\u2212"
 """A space and a sign as wide as a digit."""
 
@@ -32,7 +35,9 @@ def install(application: QApplication) -> None:
 def points(size: str) -> float:
     """Return one of `SIZES` in points, a multiple of 0.25."""
     system = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont)
-    return round(4 * SIZES[size] * system.pointSizeF()) / 4
+    application = QApplication.instance()
+    scale = (application.property(SCALE) if application is not None else None) or 1.0
+    return round(4 * SIZES[size] * scale * system.pointSizeF()) / 4
 
 
 def font(size: str = "body", bold: bool = False) -> QFont:

@@ -54,6 +54,7 @@ from app.features.shortcuts_sheet import ShortcutsSheet
 from app.features.simulation_choices import SimulationChoices
 from app.features.status import Status
 from app.features.study_view import StudyView
+from app.features.text_size import TextSize
 from app.features.time_view import TimeView
 from app.features.timing_view import TimingView
 from app.features.typed_pose import TypedPose
@@ -100,6 +101,7 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     Appearance,
     AngleUnits,
     FrameRate,
+    TextSize,
     Reloading,
     XacroArguments,
     Generating,

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
-from PyQt6.QtCore import Qt
+from PyQt6.QtCore import Qt, QTimer
 
 from app.desktop.actions import MESSAGE
 from app.desktop.docks import RIGHT, Dock
+from app.features.batch_colors import BatchColors
 from app.features.window_type import Window
 from app.gl.batch import Batch
 from app.gl.world import World
 from app.panels.batch import BatchPanel
-from app.picture.crowd import Crowd
+from app.picture.crowd import COLORINGS, ENERGY, Crowd
+from app.plotting.catalogue import Catalogue
+from app.plotting.quantities import Quantity
 from app.simulation.batch_spread import BatchSpread
 from app.simulation.messages import Loaded, Snapshot
 
 REFRESH = 0.15  # s between two updates of the panel while something moves
+POLL_INTERVAL = 30  # ms between two checks for evaluated numbers
 STEADY = 0.9  # weight of the previous mean frame time, so that its text does not flicker
 
 
@@ -31,6 +34,9 @@ class BatchView:
     def __init__(self, window: Window):
         self._window, self._viewport, self._bench = window, window.viewport, window.workbench
         self.panel, self._crowd = BatchPanel(), Crowd()
+        self._colors, self._timer = BatchColors(window.workbench), QTimer(window)
+        self._timer.timeout.connect(self._poll)
+        window.closing.connect(self._end)
         self._frame: Snapshot | None = None
         self._world: World | None = None
         self._due, self._seconds, self._robots = 0.0, 0.0, 1
@@ -56,13 +62,44 @@ class BatchView:
         self.panel.set_model(event.model)
         self.panel.show_drawing(1, 0.0)
 
+    def offer(self, catalogue: Catalogue, plotted: Sequence[Quantity]) -> None:
+        """Offer the plotted quantities as colours."""
+        self.panel.offer_colors(self._colors.offer(catalogue, plotted))
+
     def _show(self, frame: Snapshot) -> None:
         self._frame = frame
+        self._want_numbers()
         self._draw()
         now = time.perf_counter()
         if self.panel.isVisible() and (now > self._due or not self._bench.robot.playing):
             self._due = now + REFRESH
             self._show_state()
+
+    def _want_numbers(self) -> None:
+        """Have the numbers evaluated that colours show, if the frame that is shown does not have them."""
+        frame, crowd = self._frame, self._crowd
+        if frame is None or frame.batch is None:
+            self._timer.stop()
+            return
+        if crowd.coloring == ENERGY and not frame.recorded:
+            crowd.numbers = None
+        if self._colors.want(crowd.coloring, frame):
+            self._timer.stop()
+        elif not self._timer.isActive():
+            self._timer.start(POLL_INTERVAL)
+
+    def _poll(self) -> None:
+        """Show the numbers that were evaluated, and request those of a later frame."""
+        if (numbers := self._colors.poll()) is not None:
+            self._crowd.numbers = numbers
+            self._draw()
+            if self.panel.isVisible():
+                self._show_state()
+        self._want_numbers()
+
+    def _end(self) -> None:
+        self._timer.stop()
+        self._colors.close()
 
     def _seen(self, seen: bool) -> None:
         """Show in the panel, which is not updated out of sight, the robots of the frame that stands still."""
@@ -117,8 +154,16 @@ class BatchView:
 
     @property
     def still(self) -> Callable[[Snapshot], Batch | None]:
-        """What returns the drawing data of states' robots as `batch_of`, none highlighted, in their present look."""
-        return partial(_batch_of, replace(self._crowd), selected=False)
+        """What returns the drawing data of recorded states' robots as `batch_of`, none highlighted, in their present
+        look."""
+        crowd = replace(self._crowd)
+
+        def batch_in(frame: Snapshot) -> Batch | None:
+            if frame.batch is not None and frame.batch.recorded is not None:
+                crowd.numbers = self._colors.values(crowd.coloring, frame.batch.recorded)
+            return _batch_of(crowd, frame, selected=False)
+
+        return batch_in
 
     @property
     def pictured(self) -> Batch | None:
@@ -132,7 +177,10 @@ class BatchView:
         if frame.batch is None:
             self.panel.show_state(np.zeros(1), np.zeros(1), np.zeros(1, bool), 0)
         else:
-            self.panel.show_state(frame.batch.energy, frame.batch.deviation, frame.batch.diverged, frame.robot)
+            batch, coloring = frame.batch, self._crowd.coloring
+            values = self._crowd.values(batch.energy, batch.deviation)
+            unit = None if coloring in COLORINGS else self._colors.unit(coloring)
+            self.panel.show_state(values, batch.deviation, batch.diverged, frame.robot, unit)
 
     def _ask(self, spread: BatchSpread) -> None:
         """Change the batch, unless a recorded frame is shown, whose robots it would not change."""
@@ -150,7 +198,9 @@ class BatchView:
         self._viewport.fit()
 
     def _color(self, coloring: str) -> None:
-        self._crowd.coloring = coloring
+        self._crowd.coloring, self._crowd.numbers = coloring, None
+        self._colors.forget()
+        self._want_numbers()
         self._draw()
         self._show_state()
 

@@ -29,7 +29,7 @@ ALSO = {
     "Quit": "exit close",
     "Open": "load import urdf xacro model",
     "Connect to script": "live link attach engine.show python",
-    "Preferences": "settings options",
+    "Preferences": "settings options font zoom scale projector",
     "Keyboard shortcuts": "hotkeys keybindings",
     "Log": "console terminal messages",
     "User guide": "manual help documentation",

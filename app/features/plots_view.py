@@ -16,6 +16,7 @@ from app.desktop.actions import MESSAGE
 from app.desktop.context_menus import JOINT, LINK, PLOT, Clicked
 from app.desktop.docks import BOTTOM, Dock
 from app.desktop.settings import setting
+from app.features.batch_view import BatchView
 from app.features.compared_curves import ComparedCurves
 from app.features.ghost_view import GhostView
 from app.features.plot_table import PlotTable
@@ -62,6 +63,7 @@ class PlotsView:
         self._timer.timeout.connect(self._poll)
         window.closing.connect(self._recorded.close)
         self.panel.live_asked.connect(self._to_present)
+        self.panel.wanted.connect(self._offer_colors)
         self.panel.wanted.connect(self._watch)
         self.panel.shown.connect(self._begin)
         self.panel.seek_requested.connect(self._seek)
@@ -91,8 +93,9 @@ class PlotsView:
         if frame.robot != self._robot:
             self._robot, self._watched = frame.robot, None
             self.panel.clear()
+            self._forget_run()  # before the new robot's curves are requested
             self._watch()
-            self._forget_run()
+        self.panel.robot_name = "" if frame.batch is None else f"robot {frame.robot}"
         present = self._present
         if frame.recorded and present is None:
             self._show_time(frame.time)
@@ -216,6 +219,10 @@ class PlotsView:
         self._shown, self._curves = None, {}
         self._recorded.forget()
 
+    def _offer_colors(self) -> None:
+        """Offer the plotted quantities as colours of a batch."""
+        self._window.feature(BatchView).offer(self._catalogue, self.panel.quantities)
+
     def _to_present(self) -> None:
         self._bench.to_present()
         self._window.refresh()
@@ -270,6 +277,7 @@ class PlotsView:
             menu.addSeparator()
         for button in (panel.fit, panel.follow, panel.add_plot, panel.clear_all):
             menu.addAction(button.text() or button.toolTip(), button.click).setEnabled(button.isEnabled())
+        menu.addActions([panel.limits, panel.statistics])
         menu.addMenu(panel.save.menu())
         menu.addMenu(self._window.feature(GhostView).runs)
 

@@ -14,6 +14,8 @@ from app.features.frame_rate import SCREEN, FrameRate
 from app.features.idle_measuring import IdleMeasuring
 from app.features.overlay_view import OverlayView
 from app.features.reloading import Reloading
+from app.features.text_size import CHOICES as SIZES
+from app.features.text_size import NORMAL, TextSize
 from app.features.time_view import BUDGETS, DEFAULT_BUDGET, TimeView
 from app.features.window_type import Window
 from app.panels.preferences import PreferencesDialog
@@ -27,8 +29,8 @@ class Preferences:
     def __init__(self, window: Window):
         self._window = window
         tip = (
-            "Theme, overlays, unit of angles, frame rate, recording limit, reloading, package folders and measuring "
-            "in one place"
+            "Theme, text size, overlays, unit of angles, frame rate, recording limit, reloading, package folders and "
+            "measuring in one place"
         )
         self.action = make_action(window, "&Preferences…", self.show, "Ctrl+,", tip=tip)
         window.menus.edit.put(self.action, apart=True)
@@ -39,6 +41,7 @@ class Preferences:
         if self.dialog is None:
             self.dialog = self._made()
         self.theme.setCurrentIndex(self.theme.findData(self._window.feature(Appearance).choice))
+        self.size.setCurrentIndex(self.size.findData(self._window.feature(TextSize).choice))
         self.limit.setValue(self._window.feature(TimeView).budget)
         self.rate.setCurrentIndex(self.rate.findData(self._window.feature(FrameRate).choice))
         self.dialog.show()
@@ -53,6 +56,10 @@ class Preferences:
         self.theme.currentIndexChanged.connect(lambda _: appearance.choose(self.theme.currentData()))
         for name, action in appearance.actions.items():
             action.triggered.connect(lambda _, name=name: self.theme.setCurrentIndex(self.theme.findData(name)))
+        self.size = dialog.add_choice("Text size", SIZES, NORMAL, "applies at the next start")
+        size = self._window.feature(TextSize)
+        self.size.setCurrentIndex(self.size.findData(size.choice))
+        self.size.currentIndexChanged.connect(lambda _: size.choose(self.size.currentData()))
         kinds = self._window.feature(OverlayView).actions.values()
         overlays = [self._window.feature(ContactView).action, self._window.view_controls.collisions, *kinds]
         self.overlays = dialog.add_ticks("Overlays", [(action, action is overlays[0]) for action in overlays])

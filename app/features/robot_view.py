@@ -91,6 +91,11 @@ class RobotView:
         if self._bench.shown is not None:
             self._show(self._bench.shown)
 
+    def _nominal(self, frame: Snapshot) -> engine.Model | None:
+        """Return the model that the robots of a frame's batch are copies of."""
+        recorded = None if frame.batch is None else frame.batch.recorded
+        return self._bench.robot.model if recorded is None else recorded.setup.model
+
     def _show(self, frame: Snapshot) -> None:
         now, places = time.perf_counter(), {"Robot": self.panel.inspector, "Joints": self._facts}
         shown = [each for title, each in places.items() if self._docks.is_in_sight(title) and each.isVisible()]
@@ -99,7 +104,7 @@ class RobotView:
         self._due = now + REFRESH
         link, model = self.selection.link, frame.model
         of_link = (*live_facts(model, link, frame), *fixed_facts(model, link)) if link >= 0 else ()
-        robot = robot_facts(model, frame) if not of_link or len(shown) > 1 else ()
+        robot = robot_facts(model, frame, self._nominal(frame)) if not of_link or len(shown) > 1 else ()
         for each in shown:  # if both are visible, the link is beside the tree and the robot below its joints
             alone = len(shown) == 1
             each.show_sections((of_link or robot) if alone else robot if each is self._facts else of_link)

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 POLL_INTERVAL = 50  # ms between two checks of the export's progress
 WRITING = 30.0  # s, at most, to wait on closing for a file being written
+WAIT = " &when it is done"  # ends the button of a question that has an export end first
+NUMBER = 8  # bytes
+ACTS = QMessageBox.ButtonRole.AcceptRole
 
 
 class _Stopped(Exception):
@@ -65,9 +68,9 @@ class RunExports:
         self.menu.addSeparator()
         self.menu.addAction(self.stop)
         self._finish: Callable[[], None] = lambda: None
-        self._stoppable = self._quits = self._given_up = False
+        self._stoppable = self._given_up = False
         self.question: QMessageBox | None = None
-        self._opens: Callable[[], None] | None = None  # what replaces the robot once the export is done
+        self._then: Callable[[], object] | None = None  # what quits or replaces the robot once the export is done
         window.files.hold_back = self._hold_back_opening
         window.menus.file.put(self.menu, apart=True)
         self.writing: Background[Written] = Background(
@@ -107,9 +110,12 @@ class RunExports:
         loop = loop if (loop := replay.loop_of(run)) is not None and loop[1] > start else None
         robots, sampled = setup.settings.batch, replay.recording.is_sampled(run) or setup.watched
         one = f"A table holds one robot: robot {replay.robot} of {robots}. A trajectory (.npz) holds all."
+        notes = {"csv": one, "npz": f"All {robots} robots are written."} if robots > 1 else {}
+        (newest,) = replay.recording.stored(run, run.last, 1)
+        row_size = newest.bytes + NUMBER * robots * setup.model.nv  # with the efforts
         dialog = RunDialog(
             self._window, title, end - start, setup.settings.dt, rows, max(start - begin, 0.0), loop, sampled,
-            one if kind == "csv" and robots > 1 else "",
+            notes.get(kind, ""), row_size if kind == "npz" else 0,
         )  # fmt: skip
         if dialog.exec() == QDialog.DialogCode.Accepted and (
             path := ask_path(self._window, title, name, filters, kind)
@@ -150,7 +156,7 @@ class RunExports:
             def report_time(time: float) -> None:
                 if stop.is_set():
                     raise _Stopped
-                self.report_progress(f"{name}: {time:.1f} of {end:.1f} s")
+                self.report_progress(f"{name}: {min(time, end):.1f} of {end:.1f} s")
 
             rows, source, effort = recording, run, None
             if interval is not None:
@@ -158,6 +164,7 @@ class RunExports:
                     rows, source, effort = engine.resample(recording, run, interval or None, report_time, span)
                 except _Stopped:
                     return f"stopped: {name} was not written"
+            self.report_progress(f"{name}: all rows are computed, and the file is being written …")
             setup = rows.frame(source, source.last).setup
             whose = ""
             if kind == "csv":
@@ -168,7 +175,9 @@ class RunExports:
             else:
                 facts = run_files.facts(setup, robot, floating, folders) | reported
                 written = engine.save_run(path, rows, source, facts, run_files.describe, effort)
-            return f"{len(written.time)} rows written to {name}: {whose}{which}, {run_files.extent(run, written)}"
+            states = bench.inputs.second_robot_during(run, first, end)
+            also = f"; the second robot to {run_files.save_second_robot(path, states)}" if states else ""
+            return f"{len(written.time)} rows written to {name}: {whose}{which}, {run_files.extent(run, written)}{also}"
 
         def work(stop: threading.Event) -> str:
             try:
@@ -234,9 +243,8 @@ class RunExports:
             return
         event.ignore()
         if self.question is None or not self.question.isVisible():
-            wait = "Quit when it is &done"
-            choices = {wait: lambda: setattr(self, "_quits", True), "&Discard and quit": self._give_up}
-            self.question = ask(self._window, "An export is running. Quit and discard it?", choices, default=wait)
+            text = "An export is running. Quit and discard it?"
+            self._ask_whether("Quit", text, self._window.close, {"&Discard and quit": self._give_up})
 
     def _hold_back_opening(self, opens: Callable[[], None], doing: str) -> bool:
         """Ask before `opens`, which replaces the robot, discards a video; return whether that is the case."""
@@ -249,12 +257,33 @@ class RunExports:
 
         if self.question is not None:
             self.question.close()
-        verb = doing.partition(" ")[0]
-        wait = f"{verb} when it is &done"
-        choices = {wait: lambda: setattr(self, "_opens", opens), "&Discard the video": discard}
         text = f"A video is being exported. {doing} and discard it?"
-        self.question = ask(self._window, text, choices, default=wait)
+        self._ask_whether(doing.partition(" ")[0], text, opens, {"&Discard the video": discard})
         return True
+
+    def _ask_whether(
+        self, verb: str, text: str, act: Callable[[], object], discard: dict[str, Callable[[], None]]
+    ) -> None:
+        """Ask whether to act once the export is done, or at once without its file."""
+
+        def wait() -> None:
+            if self.writing.running:
+                self._then = act
+            else:  # the export ended while the question stood open
+                act()
+
+        waiting = f"{verb}{WAIT}"
+        self.question = ask(self._window, text, {waiting: wait} | discard, default=waiting)
+
+    def _update_question(self, result: str) -> None:
+        """Say in an open question that the export has ended: there is nothing left to wait for or to discard."""
+        if (question := self.question) is None or not question.isVisible():
+            return
+        question.setText(f"The export has ended: {result}.")
+        wait, *others = [each for each in question.buttons() if question.buttonRole(each) == ACTS]
+        wait.setText(wait.text().replace(WAIT, ""))
+        for button in others:
+            question.removeButton(button)
 
     def _give_up(self) -> None:
         self._given_up = True
@@ -282,13 +311,10 @@ class RunExports:
             bar.showMessage(report.message, MESSAGE)
             self._finish()
             self._refresh()
-            if self.question is not None:
-                self.question.close()
-            opens, self._opens = self._opens, None
-            if self._quits:
-                self._window.close()
-            elif opens is not None:
-                opens()
+            self._update_question(report.message)
+            then, self._then = self._then, None
+            if then is not None:
+                then()
 
     def _play_opened(self, event: Loaded) -> None:
         """Play a run opened from a file; show saved or growing runs at their end."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from PyQt6.QtCore import Qt
@@ -38,7 +39,7 @@ NAMED = 3  # joints that a temporary message names
 PLAYS_ON = "The previous settings run until the code is compiled"
 READING = "Loading meshes: {} of {}"
 STEP_TIP = "Time step and integrator: click to change them"
-CHOSEN_TIP = "Time step and integrator, automatic for this robot: click to change them"
+CHOSEN_TIP = "Time step and integrator, automatic for this robot: {}\nClick to change them"
 
 
 class Status:
@@ -105,8 +106,9 @@ class Status:
         for button in (self.step_button, self.algorithm_button, self.device_button):
             button.setVisible(model is not None)
         self.step_button.setText(f"{settings.dt * 1e3:g} ms  {settings.integrator}")
-        self.step_button.setToolTip(CHOSEN_TIP if settings.automatic else STEP_TIP)
-        if settings.automatic:
+        self.step_button.setToolTip(STEP_TIP)
+        if settings.automatic and model is not None:
+            self.step_button.setToolTip(CHOSEN_TIP.format(_why(model, settings.held)))
             self.step_button.setText(f"{self.step_button.text()} (auto)")
         algorithm, why = bench.computation.algorithm, algorithm_words(bench.computation.why)
         self.algorithm_button.setText(_chosen(algorithm_name(algorithm), settings.algorithm))
@@ -119,6 +121,14 @@ class Status:
         self.findings_button.setVisible(bool(severities))
         self.findings_button.setText(str(len(severities)))
         self.findings_button.setIcon(theme.icon("error" if "error" in severities else "warning"))
+
+
+@lru_cache(maxsize=4)
+def _why(model: engine.Model, held: bool) -> str:
+    """Return why a robot has its automatic time step, and what it costs."""
+    step = engine.suggested_step(model, held)
+    kept = held or step.integrator == "rk4"
+    return step.why if kept else f"{step.why}\nIt changes the energy of a free motion a little, which rk4 keeps"
 
 
 def too_heavy(names: Sequence[str], every: bool = False) -> str:

@@ -240,7 +240,7 @@ def hover(row: engine.AlgorithmResult) -> str:
         lines.append(f"on the GPU: {duration(row.on_device)}")
     if row.ratio is not None and row.ratio.low != row.ratio.high:
         least_ratio, middle, most_ratio = row.ratio
-        remark = ", no significant difference" if row.level else ""
+        remark = f", {row.remark}" if row.remark else ""
         lines.append(f"{middle:.3f} times the fastest's time ({least_ratio:.3f} to {most_ratio:.3f}){remark}")
         if len(row.ratio_runs) > 1:
             lines.append(f"by process {min(row.ratio_runs):.3f} to {max(row.ratio_runs):.3f} times")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +18,13 @@ from app.panels.heat_map import HeatMap
 from app.panels.moving_keys import KeySlider
 from app.panels.number_box import DecimalBox, WholeBox
 from app.picture.crowd import ARRANGEMENTS, COLORINGS, DEVIATION, ENERGY, UNITS
+from app.plotting.quantities import Unit
 from app.simulation.batch_spread import MAX_ROBOTS, BatchSpread
 
 ONE = "One robot. More are copies of it, with random deviations up to what is set here."
 ALIKE = "all alike: set Pose ±, Mass ± or Friction ±"
 NARROW = 64  # px of a box at least
+LIST_MARGIN = 24  # px beside the entries of a list
 STEPS = 12  # slider steps per power of two
 PAUSE = 250  # ms without a change, after which the batch is requested
 SMOOTH = 1 / 15  # s per frame, up to which motion looks smooth
@@ -43,7 +46,7 @@ class BatchPanel(QWidget):
     arranged = pyqtSignal(str)
     """One of `ARRANGEMENTS`."""
     colored = pyqtSignal(str)
-    """One of `COLORINGS`."""
+    """One of `COLORINGS`, or of the names of `offer_colors`."""
     chosen = pyqtSignal(int)
     """The robot to select."""
 
@@ -76,6 +79,7 @@ class BatchPanel(QWidget):
         self.slider.valueChanged.connect(self._take_slider)
         self.robots.valueChanged.connect(self._move_slider)
         self.pose.valueChanged.connect(self._take_pose)
+        self.coloring.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         for box in (self.robots, self.pose, self.mass, self.friction, self.seed):
             box.valueChanged.connect(self._wait)
         self.again.clicked.connect(self._take_other_seed)
@@ -94,8 +98,9 @@ class BatchPanel(QWidget):
             self.seed: "Random seed: the same seed makes the same robots",
             self.again: "Take another random seed",
             self.arrangement: ARRANGED,
-            self.coloring: "What colours show: nothing; the energy, kinetic and potential, J; or the deviation, m: "
-            "the largest distance of a point of a link from where robot 0 has it",
+            self.coloring: "What colours show: nothing; the energy, kinetic and potential, J; the deviation, m: the "
+            "largest distance of a point of a link from where robot 0 has it;\nthe mass, the friction and damping in "
+            "percent of robot 0's, the mean of the joints; or a quantity that is ticked in Plots (P)",
         }
         for widget, tip in tips.items():
             widget.setToolTip(tip)
@@ -188,15 +193,34 @@ class BatchPanel(QWidget):
         self.arrangement.setEnabled(not has_terrain)
         self.arrangement.setToolTip(ON_TERRAIN if has_terrain else ARRANGED)
 
+    def offer_colors(self, names: Sequence[str]) -> None:
+        """Offer what colours can show; what they show stays as long as it is among them."""
+        shown = self.coloring.currentText()
+        with QSignalBlocker(self.coloring):
+            self.coloring.clear()
+            self.coloring.addItems(names)
+            self.coloring.setCurrentText(shown)
+        self.coloring.view().setMinimumWidth(self.coloring.view().sizeHintForColumn(0) + LIST_MARGIN)
+        if self.coloring.currentText() != shown:
+            self.colored.emit(self.coloring.currentText())
+
     def show_state(
-        self, energy: NDArray[np.float64], deviation: NDArray[np.float64], diverged: NDArray[np.bool_], robot: int
-    ) -> None:
-        """Show each robot's energy or deviation, how many diverged, and which robot is selected."""
+        self, energy: NDArray[np.float64], deviation: NDArray[np.float64], diverged: NDArray[np.bool_], robot: int,
+        unit: Unit | None = None,
+    ) -> None:  # fmt: skip
+        """Show each robot's energy or deviation, how many diverged, and which robot is selected.
+
+        With `unit`, `energy` has the numbers that colours show instead, SI.
+        """
         if len(energy) != self._noted:  # no frame of this batch has been drawn yet
             self._noted = len(energy)
             self.note.setText(ONE if len(energy) == 1 else f"{len(energy)} robots")
-        name = ENERGY if self.coloring.currentText() == ENERGY else DEVIATION
-        self.map.show_values(name, UNITS[name], energy if name == ENERGY else deviation, diverged, robot)
+        name = self.coloring.currentText()
+        if unit is None:
+            name = ENERGY if name == ENERGY else DEVIATION
+            self.map.show_values(name, UNITS[name], energy if name == ENERGY else deviation, diverged, robot)
+        else:
+            self.map.show_values(name, unit.label, unit.scale * energy, diverged, robot, unit.prefixes)
         if self.map.hasFocus() and len(energy) == 1:
             self.slider.setFocus()  # else a widget outside the panel would take the focus
         for widget in (self.map, self.count):  # a single robot has nothing to be compared with

@@ -39,7 +39,7 @@ class HeatMap(QWidget):
         self.diverged = np.zeros(0, bool)
         self.robot = 0
         self.low = self.high = 0.0
-        self._name, self._unit = "", ""
+        self._name, self._unit, self._prefixes = "", "", True
         self._image = QImage()
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
@@ -51,10 +51,14 @@ class HeatMap(QWidget):
         return QSize(300, MIN_HEIGHT + 60)
 
     def show_values(
-        self, name: str, unit: str, values: NDArray[np.float64], diverged: NDArray[np.bool_], robot: int
-    ) -> None:
-        """Show a number for each robot, the diverged robots, and the selected one."""
-        self._name, self._unit = name, unit
+        self, name: str, unit: str, values: NDArray[np.float64], diverged: NDArray[np.bool_], robot: int,
+        prefixes: bool = True,
+    ) -> None:  # fmt: skip
+        """Show a number for each robot, the diverged robots, and the selected one.
+
+        The unit takes `prefixes`, as mm, or none.
+        """
+        self._name, self._unit, self._prefixes = name, unit, prefixes
         self.values, self.diverged, self.robot = values.copy(), diverged.copy(), robot
         part, self.low, self.high = shares(self.values, ~self.diverged)
         colors = np.zeros((self.side**2, 4), np.uint8)
@@ -89,12 +93,15 @@ class HeatMap(QWidget):
 
     def text(self, robot: int) -> str:
         """Describe a robot in one line."""
-        what = (
-            "diverged, and frozen"
-            if self.diverged[robot]
-            else f"{self._name} {si_text(self.values[robot], self._unit, 4)}"
-        )
+        number = self._number(self.values[robot], 4)
+        what = "diverged, and frozen" if self.diverged[robot] else f"{self._name} {number}"
         return f"robot {robot}: {what}"
+
+    def _number(self, value: float, digits: int) -> str:
+        """Return a number with its unit."""
+        if not math.isfinite(value):
+            return "unknown"
+        return si_text(value, self._unit, digits) if self._prefixes else f"{value:.{digits}g} {self._unit}".rstrip()
 
     @property
     def _size(self) -> float:
@@ -148,9 +155,11 @@ class HeatMap(QWidget):
         bar = QRectF(0, self._above + SPACE, self.width(), BAR)
         below = QRectF(0, bar.bottom() + SPACE, self.width(), self.fontMetrics().height())
         painter.setPen(theme.color("faint"))
-        align, low, high = Qt.AlignmentFlag, si_text(self.low, self._unit, 3), si_text(self.high, self._unit, 3)
+        align, low, high = Qt.AlignmentFlag, self._number(self.low, 3), self._number(self.high, 3)
         if self.alike:
-            painter.drawText(below.translated(0, -BAR), align.AlignHCenter, f"{self._name} {low} of each")
+            known = bool(np.any(np.isfinite(self.values)))
+            words = f"{self._name} {low} of each" if known else f"{self._name} is not known here"
+            painter.drawText(below.translated(0, -BAR), align.AlignHCenter, words)
             return
         painter.drawImage(bar, image(colors_of(np.linspace(0, 1, RAMP)[None])))
         for side, text in ((align.AlignLeft, low), (align.AlignHCenter, self._name), (align.AlignRight, high)):

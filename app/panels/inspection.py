@@ -17,6 +17,7 @@ from app.desktop.angles import ANGLES
 from app.desktop.numbers import prefix_for
 from app.panels.robot_tree import joint_of_link
 from app.plotting.quantities import center_of_mass, own_energy, typical_work
+from app.simulation.batch_spread import factors
 from app.simulation.contacts import Contacts
 from app.simulation.messages import Snapshot
 from app.simulation.support import support_of
@@ -33,6 +34,10 @@ OF_SUPPORT = (
     "negative outside, where a robot at rest tips; View › Overlays › Support polygon draws it"
 )
 OF_PRESSURE = "the centre of pressure of the contacts that carry the robot by this link, in the world"
+OF_FRICTION = (
+    "friction and damping of its joints in percent of robot 0's: the mean, the smallest and the largest;\n"
+    "a link that is selected shows those of its joint"
+)
 ABOUT = "about the centre of mass, along the link's axes"
 
 
@@ -135,10 +140,11 @@ def _joint_sections(model: engine.Model, link: int) -> tuple[Section, ...]:
     return (Section(f"Joint {joint.name}", tuple(rows)),)
 
 
-def robot_facts(model: engine.Model, frame: Snapshot) -> tuple[Section, ...]:
+def robot_facts(model: engine.Model, frame: Snapshot, nominal: engine.Model | None = None) -> tuple[Section, ...]:
     """Return the facts about a whole robot: size, energy, the joint nearest to its effort limit, contact.
 
-    Free bodies and other robots around it do not count.
+    Free bodies and other robots around it do not count. In a batch its mass and friction are compared with the
+    `nominal` model's, robot 0.
     """
     own = alone(model)
     mass = float(own.mass.sum())
@@ -147,6 +153,8 @@ def robot_facts(model: engine.Model, frame: Snapshot) -> tuple[Section, ...]:
     free = any(joint.kind == "floating" for joint in own.joints)
     base = Row("base", "free", FREE_TIP) if free else Row("base", "fixed to the world", FIXED_TIP)
     rows = [Row("size", size), base, Row("moving mass", f"{number_text(mass)} kg")]
+    if frame.batch is not None and nominal is not None and nominal.nv == model.nv:
+        rows[-1:] = _own_rows(mass, float(alone(nominal).mass.sum()), factors(nominal, model))
     of_work, of_force = typical_work(mass), mass * EARTH
     now = [
         Row("kinetic energy", _about(of_work, kinetic, "J")),
@@ -169,6 +177,16 @@ def robot_facts(model: engine.Model, frame: Snapshot) -> tuple[Section, ...]:
         now.insert(0, Row("diverged", "as last drawn", "its state is no longer finite; the one before is shown"))
     of = "" if frame.batch is None else f" of robot {frame.robot}"
     return Section(f"Model{of}", tuple(rows)), Section(f"State{of}", tuple(now))
+
+
+def _own_rows(mass: float, nominal: float, shares: np.ndarray) -> tuple[Row, ...]:
+    """Return the rows of a robot's mass, kg, and of its joints' `shares` of friction and damping of robot 0's."""
+    of_zero = f", {100 * mass / nominal:.1f} %" if nominal else ""
+    moving = Row("moving mass", f"{number_text(mass)} kg{of_zero}", "in percent of robot 0's")
+    if not len(shares):
+        return (moving,)
+    least, mean, most = (100 * each for each in (shares.min(), shares.mean(), shares.max()))
+    return moving, Row("joint friction", f"{mean:.1f} %, {least:.0f} … {most:.0f} %", OF_FRICTION)
 
 
 def _contact_rows(contacts: Contacts, links: int, typical: float) -> tuple[Row, ...]:

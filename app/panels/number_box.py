@@ -38,7 +38,7 @@ MAX_TYPED = 100  # largest number of characters typed
 MAX_DIGITS = 9  # most significant digits of a number for which there is no room
 LINE_MARGIN = 2  # px, Qt's, on both sides of a text that is edited
 REFUSED = "only a number can be typed here, or a term such as 2*pi/3"
-BEGINNINGS = "=0123456789.,+-\N{MINUS SIGN}(πp"
+BEGINNINGS = "=0123456789.,+-\N{MINUS SIGN}(π"
 
 
 def _state(box: Any, possible: object, number: float | None) -> QValidator.State:

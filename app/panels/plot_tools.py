@@ -68,14 +68,18 @@ class PlotTools(QToolBar):
             action = self.group_menu.addAction(text)
             action.triggered.connect(lambda _, subject=subject, kinds=kinds: plot_group(subject, kinds))
         self.group_menu.addAction("&Phase plot: velocity over position").triggered.connect(lambda _: plot_phases())
+        self.group_menu.addSeparator()
+        self.limits = self.group_menu.addAction("Joint &limits")
+        self.statistics = self.group_menu.addAction("Statistics: mi&nimum, maximum, mean, RMS")
+        self.statistics.setToolTip("Of each curve over the time that is shown")
+        for action in (self.limits, self.statistics):
+            action.setCheckable(True)
         self.groups, self.add_plot, self.follow, self.fit, self.clear_all, self.save = (QToolButton() for _ in range(6))
-        self.statistics = QToolButton(checkable=True)
         for button, text, tip in (
             (self.groups, "Groups", f"Plot a group of quantities, up to {EACH} curves"),
             (self.add_plot, "New plot", "Put the next quantity into a new plot"),
             (self.follow, "Follow", "Follow the newest samples (0 in a plot)"),
             (self.fit, "Fit", "Fit all values and the whole run"),
-            (self.statistics, "Statistics", "Minimum, maximum, mean and RMS of each curve over the time that is shown"),
             (self.clear_all, "Clear", "Remove all plots"),
             (self.save, "Save", "Save numbers or a picture"),
         ):
@@ -95,6 +99,5 @@ class PlotTools(QToolBar):
         self.span.setAccessibleName("time range")
         space = QWidget()
         space.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
-        ranges = self.span, self.follow, self.fit, self.statistics
-        for widget in (self.groups, self.add_plot, *ranges, space, self.save, self.clear_all):
+        for widget in (self.groups, self.add_plot, self.span, self.follow, self.fit, space, self.save, self.clear_all):
             self.addWidget(widget)

@@ -55,6 +55,8 @@ class PlotsPanel(QWidget):
         self._recorded: Mapping[Quantity, Series] | None = None
         self.compared: tuple[Mapping[Quantity, Series], str] = {}, ""
         """The curves of a second run, and its name."""
+        self.robot_name = ""
+        """The robot of a batch whose quantities are plotted, which the heads of the plots name."""
         self._span = (math.inf, -math.inf)
         self._range = (0.0, WINDOW)
         """The visible time range, s."""
@@ -90,14 +92,10 @@ class PlotsPanel(QWidget):
     def _make_tools(self) -> PlotTools:
         self.saving = PlotSaving(self)
         tools = PlotTools(self.plot_group, self.plot_phases, self.saving.menu)
-        self.group_menu = tools.group_menu
+        self.group_menu, self.limits, self.statistics = tools.group_menu, tools.limits, tools.statistics
+        self.limits.toggled.connect(self.show_units)
         self.groups, self.add_plot, self.follow, self.fit = tools.groups, tools.add_plot, tools.follow, tools.fit
-        self.clear_all, self.save, self.span, self.statistics = (
-            tools.clear_all,
-            tools.save,
-            tools.span,
-            tools.statistics,
-        )
+        self.clear_all, self.save, self.span = tools.clear_all, tools.save, tools.span
         self.statistics.toggled.connect(lambda _: self._arrange())
         self.add_plot.clicked.connect(self.new_plot)
         self.follow.clicked.connect(self._press_live)
@@ -372,14 +370,16 @@ class PlotsPanel(QWidget):
             self._follow(series)
         pointed = math.isfinite(self._pointed)
         for chart in self.charts:
+            chart.robot_name = self.robot_name
             chart.canvas.pointer, chart.canvas.marked = self._pointed, self._cursor
             chart.has_statistics = self.statistics.isChecked()
-            chart.draw(series, *self.compared)
+            chart.draw(series, *self.compared, limits=self.limits.isChecked())
             chart.show_values(series, self._pointed if pointed else self._cursor, {} if pointed else self._values)
         left = max((chart.canvas.left_needed for chart in self.charts), default=0)
         for chart in self.charts:
             chart.canvas.left = left
         for plot in self.phases.all:
+            plot.robot_name = self.robot_name
             plot.draw(series, self._range, self._pointed if pointed else self._cursor)
         self.axis.update()
 

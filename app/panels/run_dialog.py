@@ -19,6 +19,7 @@ from app.panels.number_box import DecimalBox
 STEPS, INTERVAL, RECORDED = range(3)
 SAMPLED = "The run has states at these times alone: what acted between them is not known, and so it has no other rows."
 NEAREST = "at the steps nearest to it, about {:,} rows"
+MB, GB = 1e6, 1e9  # bytes
 
 
 class RunDialog(QDialog):
@@ -26,12 +27,13 @@ class RunDialog(QDialog):
 
     The first `left_out` s of the run are not exported, since the number of robots was different then.
     With a `loop`, from and to in s, that span alone can be exported. Of a run that is `sampled`, by a file, see
-    `Recording.is_sampled`, or by a script's link, only the frames can be. `note` is said in addition.
+    `Recording.is_sampled`, or by a script's link, only the frames can be. `note` is said in addition, and with
+    `row_size`, bytes, about how large the file becomes.
     """
 
     def __init__(
         self, parent: QWidget, title: str, duration: float, dt: float, frames: int, left_out: float = 0.0,
-        loop: tuple[float, float] | None = None, sampled: bool = False, note: str = "",
+        loop: tuple[float, float] | None = None, sampled: bool = False, note: str = "", row_size: int = 0,
     ):  # fmt: skip
         super().__init__(parent)
         self.setWindowTitle(title)
@@ -41,8 +43,9 @@ class RunDialog(QDialog):
         self.interval.setRange(max(1e3 * dt, 0.01), max(1e3 * duration, 1.0))
         self.interval.setValue(10.0)
         self.interval.setSuffix(" ms")
-        self.nearest, self._duration = QLabel(), duration
+        self.nearest, self.total, self._duration = QLabel(), QLabel(), duration
         steps = round(duration / dt) + 1
+        self._counts, self._dt, self._row_size = {STEPS: steps, RECORDED: frames}, dt, row_size
         spaced = "one for each step" if frames == steps else "at the times of its frames"
         texts = (
             f"Every step: {dt * 1e3:g} ms, {steps:,} rows",
@@ -85,6 +88,11 @@ class RunDialog(QDialog):
         )
         efforts.setWordWrap(True)
         layout.addWidget(efforts)
+        layout.addWidget(self.total)
+        self.total.setVisible(row_size > 0)
+        for signal in (self.choices.idClicked, self.interval.valueChanged, self.loop.toggled):
+            signal.connect(self._show_size)
+        self._show_size()
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Save | QDialogButtonBox.StandardButton.Cancel)
         buttons.button(QDialogButtonBox.StandardButton.Save).setText("Save…")
         buttons.accepted.connect(self.accept)
@@ -95,6 +103,14 @@ class RunDialog(QDialog):
     def _rows(self) -> int:
         """The number of rows of the whole run at the interval."""
         return round(self._duration / (1e-3 * self.interval.value())) + 1
+
+    def _show_size(self) -> None:
+        """Show about how large the file becomes."""
+        duration = self._duration if self.span is None else self.span[1] - self.span[0]
+        rows = self._counts.get(self.choices.checkedId(), self._rows) * duration / max(self._duration, self._dt)
+        size = rows * self._row_size
+        about = f"{size / GB:.2g} GB" if size >= GB else f"{max(size / MB, 1):.0f} MB"
+        self.total.setText(f"About {about} before compression.")
 
     def _take_interval(self) -> None:
         self.choices.button(INTERVAL).setChecked(True)

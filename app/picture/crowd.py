@@ -52,6 +52,9 @@ class Crowd:
 
     arrangement: str = ARRANGEMENTS[0]
     coloring: str = OWN
+    """One of `COLORINGS`, or the name of `numbers`."""
+    numbers: NDArray[np.float64] | None = None
+    """(robots,): what colours show in place of the energy and the deviation; None, or of another batch, for neither."""
     selected_robot: int = 0
     """The robot whose joints are shown and that the camera follows."""
     width: float = 1.0
@@ -102,8 +105,15 @@ class Crowd:
         return self._offsets
 
     def values(self, energy: NDArray[np.float64], deviation: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the numbers that colours show, (robots,); deviations if robots have their own colours."""
-        return energy if self.coloring == ENERGY else deviation
+        """Return the numbers that colours show, (robots,); deviations if robots have their own colours.
+
+        NaN where others are shown that are not known yet.
+        """
+        if self.coloring in (OWN, DEVIATION):
+            return deviation
+        if self.numbers is not None and len(self.numbers) == len(energy):
+            return self.numbers
+        return energy if self.coloring == ENERGY else np.full(len(energy), np.nan)
 
     def batch(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,6 +17,7 @@ from app.acting.loaded_robot import alone
 from app.desktop.angles import ANGLES
 from app.plotting.series import Series
 from app.simulation.contacts import ContactForces
+from app.simulation.support import support_of
 
 Array = np.ndarray
 
@@ -70,6 +72,8 @@ class Quantity:
     """Further search words."""
     relative: bool = False
     """Whether it is displayed as the difference from its curve's first value."""
+    limits: tuple[float, float] = field(default=(-math.inf, math.inf), compare=False)
+    """The joint's least and largest value, SI; infinite where it has none."""
 
     @property
     def label(self) -> str:
@@ -209,6 +213,15 @@ def _of_contacts(e: Evaluation, name: str) -> Array:
     return np.array([np.nan if contact is None else getattr(contact, name) for contact in e.states.contact])
 
 
+def _support_margin(e: Evaluation, _: Quantity) -> Array:
+    robot, center = alone(e.model), center_of_mass(e.model, e.link_poses)
+    found = (
+        None if contact is None else support_of(robot, contact.contacts, here, e.model.gravity)
+        for contact, here in zip(e.states.contact, center, strict=True)
+    )  # fmt: skip
+    return np.array([np.nan if support is None else support.margin for support in found])
+
+
 _FORMULAS: dict[tuple[str, str], Callable[[Evaluation, Quantity], Array]] = {
     ("joint", "position"): _position,
     ("joint", "velocity"): lambda e, at: _rate(e, e.states.v, at),
@@ -232,7 +245,11 @@ _FORMULAS: dict[tuple[str, str], Callable[[Evaluation, Quantity], Array]] = {
     ("robot", "contact force"): lambda e, at: _part(e.contact_force(-1), at.part),
     ("robot", "contacts"): lambda e, _: _of_contacts(e, "number"),
     ("robot", "contact residual"): lambda e, _: _of_contacts(e, "residual"),
+    ("robot", "support margin"): _support_margin,
 }
 EFFORTS, SETPOINTS = frozenset(("torque", "force", "power")), frozenset(("position setpoint", "error"))
-CONTACTS = "contact"
-"""The kinds that need more of a sample than q and v; for contacts, a part of their names."""
+CONTACTS = frozenset(("contact force", "contacts", "contact residual", "support margin"))
+"""The kinds that need more of a sample than q and v."""
+_ENERGIES = "kinetic energy", "potential energy", "total energy", "energy drift"
+OF_MASSES = frozenset((*_ENERGIES, "centre of mass", "momentum", "angular momentum"))
+"""The kinds that depend on a robot's masses."""

@@ -148,7 +148,7 @@ def _states(pairs: Sequence[_FramePair], wanted: Wanted, sampled: bool) -> tuple
     settings, robot = pairs[0].frame.setup.settings, wanted.robot
     robot = robot if robot < settings.batch else 0
     pulled = settings.kp[robot if len(settings.kp) > 1 else 0] > 0
-    with_contacts = any(CONTACTS in each.kind for each in wanted.quantities)
+    with_contacts = any(each.kind in CONTACTS for each in wanted.quantities)
     q, v, rate, effort, target, contact = [], [], [], [], [], []
     for frame, before in pairs:
         at = frame.checkpoint
@@ -159,7 +159,7 @@ def _states(pairs: Sequence[_FramePair], wanted: Wanted, sampled: bool) -> tuple
             rate[-1] = (v[-1] - before.checkpoint.v[robot]) / (frame.time - before.time)
         effort.append(effort_in(frame, robot))
         target.append(np.where(pulled, at.target[robot], np.nan))
-        contact.append(_contact(frame, robot) if with_contacts else None)
+        contact.append(contact_in(frame, robot) if with_contacts else None)
     time = np.array([pair.frame.time for pair in pairs])
     states = States(
         time, np.stack(q), np.stack(v), np.stack(rate), np.stack(effort), np.stack(target), contact
@@ -167,7 +167,8 @@ def _states(pairs: Sequence[_FramePair], wanted: Wanted, sampled: bool) -> tuple
     return states, recorded_model(pairs[0].frame.setup, robot)
 
 
-def _contact(frame: engine.RecordedFrame, robot: int) -> ContactForces | None:
+def contact_in(frame: engine.RecordedFrame, robot: int) -> ContactForces | None:
+    """Return the contact forces on a robot in a frame; None without a scene, or before the first step."""
     if (frame.begins and not frame.setup.watched) or frame.setup.settings.scene is None:
         return None
     if frame.contacts is None:

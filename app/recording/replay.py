@@ -216,7 +216,8 @@ def snapshot(frame: engine.RecordedFrame, robot: int) -> Snapshot:
     if len(q) > 1:
         poses = poses.astype(np.float32)
         diverged = at.frozen if at.divergences is None else at.divergences[0] != 0  # a script's may end its run
-        into.batch = BatchState(poses, np.full(len(q), math.nan), deviations(poses, link_points(model)), diverged)
+        energy, apart = np.full(len(q), math.nan), deviations(poses, link_points(model))
+        into.batch = BatchState(poses, energy, apart, diverged, frame)
     return into
 
 

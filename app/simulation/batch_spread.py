@@ -82,6 +82,13 @@ def deviations(link_poses: NDArray[np.floating], points: NDArray[np.floating]) -
     return farthest
 
 
+def factors(model: engine.Model, own: engine.Model) -> NDArray[np.float64]:
+    """(F,): the friction and the damping of a robot's joints, in shares of those of a model that has any."""
+    pairs = (own.friction, model.friction), (own.damping, model.damping)
+    shares: NDArray[np.float64] = np.concatenate([each[other > 0] / other[other > 0] for each, other in pairs])
+    return shares
+
+
 @lru_cache(maxsize=4)
 def recorded_model(setup: engine.Setup, robot: int = 0) -> engine.Model:
     """Return the model of a robot of a recorded simulation, with its own masses, friction and gravity."""

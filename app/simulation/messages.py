@@ -121,13 +121,15 @@ class BatchState:
     """A batch at one time: `link_poses` (robots, links, 4, 4), and arrays (robots,).
 
     `energy`, J, slightly out of date, NaN if unknown; `deviation`, m, the largest distance of a link's points from
-    robot 0's; `diverged`, whether the robot is frozen because its state is no longer finite.
+    robot 0's; `diverged`, whether the robot is frozen because its state is no longer finite. `recorded` is the frame
+    that it is of, None in a live state.
     """
 
     link_poses: np.ndarray
     energy: np.ndarray
     deviation: np.ndarray
     diverged: np.ndarray
+    recorded: engine.RecordedFrame | None = None
 
 
 class Latest:

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import QPoint, Qt
 from PyQt6.QtTest import QTest
-from windows import press, wait
+from windows import frames_of, play_for, press, settle, wait
 
 import engine
 from app.features.attaching import BatchView, PlotsView, Status
+from app.panels.inspection import robot_facts
 from app.picture.crowd import ARRANGEMENTS, DEVIATION
 from app.plotting.catalogue import catalogue
 from app.simulation.batch_spread import BatchSpread
@@ -238,6 +239,96 @@ def test_plots_have_the_energy_of_the_clicked_robot_by_its_own_masses(qtbot, arm
             return len(curve) > 0 and np.interp(seconds, curve.time, curve.value) == pytest.approx(expected, rel=1e-6)
 
         wait(qtbot, is_plotted)
+
+
+def test_a_click_on_another_robot_plots_its_whole_run_and_names_it(qtbot, arm):
+    bench, plots = arm.workbench, arm.features[PlotsView]
+    plots.action.trigger()
+    plots.panel.plot(next(each for each in catalogue(bench.robot.model) if each.label == "joint2 position"))
+    bench.configuring.set_spread(BatchSpread(4, pose=0.5))
+    play_for(qtbot, arm, 0.5)
+    settle(qtbot, arm)
+    arm.feature(BatchView).panel.map.chosen.emit(3)
+    wait(qtbot, lambda: bench.shown.robot == 3)
+
+    def is_whole() -> bool:
+        (curve,) = plots.panel.series.values()
+        return len(curve) > 10 and curve.time[0] == 0 and curve.time[-1] > 0.45
+
+    wait(qtbot, is_whole)
+    assert not bench.replay.active
+    recording, run = bench.replay.recording, bench.replay.newest
+    (curve,) = plots.panel.series.values()
+    first = next(each for each in frames_of(recording, run) if len(each.checkpoint.q) == 4)
+    assert float(np.interp(first.time, curve.time, curve.value)) == pytest.approx(first.checkpoint.q[3, 1], abs=1e-3)
+    plots.panel.draw()
+    (chart,) = plots.panel.charts
+    assert "robot 3" in chart.names.text()
+    bench.configuring.set_spread(BatchSpread(1))
+    wait(qtbot, lambda: bench.shown.batch is None)
+    plots.panel.draw()
+    assert "robot" not in chart.names.text()
+
+
+def test_a_batch_is_coloured_by_a_plotted_quantity_and_by_what_differs(qtbot, opened):
+    """Live and in a recorded frame, for which nothing is sampled."""
+    window = opened(engine.find_robot("quadruped"))
+    bench, plots, panel = window.workbench, window.feature(PlotsView), window.feature(BatchView).panel
+    window.docks.show_in_front("Batch")
+    plots.action.trigger()
+    labels = "trunk position z", "kinetic energy"
+    every = {each.label: each for each in catalogue(bench.robot.model)}
+    plots.panel.plot(every[labels[0]])
+    plots.panel.plot(every[labels[1]])
+    wait(qtbot, lambda: bench.shown is not None)
+    bench.configuring.set_spread(BatchSpread(6, 0.4, 0.3, 0.5, seed=2))
+    wait(qtbot, lambda: bench.shown.batch is not None)
+    names = [panel.coloring.itemText(k) for k in range(panel.coloring.count())]
+    assert names == ["own colours", "energy", "deviation", "moving mass", "joint friction", labels[0], labels[1]]
+    play_for(qtbot, window, 0.3)
+    settle(qtbot, window)
+    parameters = bench.robot.settings.spread.parameters(bench.robot.model)
+
+    def shows(name: str, numbers: Callable[[engine.RecordedFrame, int], float]) -> None:
+        panel.coloring.setCurrentText(name)
+        run, replay = bench.replay.chosen, bench.replay
+        frame = replay.frame or replay.recording.frame(run, run.last)
+        expected = [numbers(frame, robot) for robot in range(6)]
+        wait(qtbot, lambda: np.allclose(panel.map.values, expected, rtol=1e-5))
+        assert name in panel.count.text()
+        tints = window.viewport.view().batch.tints
+        order = [k for k in np.argsort(expected) if k != bench.shown.robot]
+        assert np.all(np.diff(tints[order, :3] @ (0.2126, 0.7152, 0.0722)) > 0)
+
+    def height(frame: engine.RecordedFrame, robot: int) -> float:
+        return engine.link_poses(bench.robot.model, frame.checkpoint.q[robot])[every[labels[0]].index, 2, 3]
+
+    def kinetic(frame: engine.RecordedFrame, robot: int) -> float:
+        return engine.energy(parameters.robot(robot), frame.checkpoint.q[robot], frame.checkpoint.v[robot])[0]
+
+    def total(frame: engine.RecordedFrame, robot: int) -> float:
+        return sum(engine.energy(parameters.robot(robot), frame.checkpoint.q[robot], frame.checkpoint.v[robot]))
+
+    rubs = bench.robot.model.friction > 0
+    friction = 100 * (parameters.friction[:, rubs] / bench.robot.model.friction[rubs]).mean(1)
+    for _ in range(2):
+        shows(labels[0], height)
+        shows(labels[1], kinetic)
+        shows("moving mass", lambda _, robot: 1e3 * parameters.mass[robot].sum())
+        shows("joint friction", lambda _, robot: friction[robot])
+        qtbot.keyClick(window, Qt.Key.Key_Left)
+        wait(qtbot, lambda: bench.replay.active)
+    shows("energy", total)
+    panel.coloring.setCurrentText(labels[0])
+    plots.panel.remove(every[labels[0]])
+    assert panel.coloring.currentText() == "own colours"
+    bench.select_robot(4)
+    wait(qtbot, lambda: bench.shown.robot == 4)
+    facts = {row.label: row.text for row in robot_facts(bench.shown.model, bench.shown, bench.robot.model)[0].rows}
+    mass = parameters.mass[4].sum()
+    assert facts["moving mass"].startswith(f"{mass:.5g}"[:4])
+    assert facts["moving mass"].endswith(f"{100 * mass / bench.robot.model.mass.sum():.1f} %")
+    assert facts["joint friction"].startswith(f"{friction[4]:.1f} %")
 
 
 @pytest.mark.parametrize(("width", "height"), [(1000, 650), (1440, 900)])

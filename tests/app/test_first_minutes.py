@@ -125,6 +125,10 @@ def test_the_step_that_was_chosen_is_shown_and_can_be_changed(qtbot, opened):
     window = opened(ROBOTS / "arm7.urdf")
     button, choices = window.feature(Status).step_button, window.feature(SimulationChoices)
     assert button.text() == "1 ms  implicit (auto)"
+    assert "gains hold the joints" in button.toolTip()
+    window.run.hold.trigger()
+    wait(qtbot, lambda: "no joint is expected to move faster" in button.toolTip())
+    assert "changes the energy" in button.toolTip()
     next(action for action in choices.time_steps.actions() if action.text() == "0.5 ms").trigger()
     wait(qtbot, lambda: button.text() == "0.5 ms  implicit")
     choices.chosen.trigger()

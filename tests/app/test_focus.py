@@ -7,7 +7,7 @@ from PyQt6.QtWidgets import QAbstractSpinBox, QApplication, QComboBox, QLineEdit
 from windows import case, type_in, wait
 
 import engine
-from app.features.attaching import DriveView, PlotsView, SceneView
+from app.features.attaching import BatchView, DriveView, PlotsView, SceneView
 from app.window import Window
 
 pytestmark = pytest.mark.usefixtures("runtime")
@@ -121,6 +121,24 @@ def test_shortcut_keys_are_part_of_a_unit_once_a_number_is_typed(qtbot, arm):
     wait(qtbot, lambda: not bench.replay.active)
     qtbot.keyClick(box, Qt.Key.Key_Space)
     wait(qtbot, lambda: bench.robot.playing)
+
+
+def test_after_return_in_a_number_field_every_letter_is_a_shortcut(qtbot, arm):
+    """P began "pi", with which the number was gone."""
+    arm.docks.show_in_front("Batch")
+    box = arm.features[BatchView].panel.pose
+    qtbot.mouseDClick(box.lineEdit(), Qt.MouseButton.LeftButton)
+    qtbot.keyClicks(box, "20")
+    qtbot.keyClick(box, Qt.Key.Key_Return)
+    text = box.text()
+    qtbot.keyClick(box, Qt.Key.Key_P)
+    wait(qtbot, arm.docks["Plots"].isVisible)
+    assert box.text() == text
+    box.setFocus()
+    box.selectAll()
+    qtbot.keyClicks(box, "pi/9 rad")
+    qtbot.keyClick(box, Qt.Key.Key_Return)
+    assert box.value() == pytest.approx(20.0)
 
 
 @pytest.mark.parametrize("by_mouse", [True, False])

@@ -104,7 +104,7 @@ def test_the_spring_pulls_the_point_to_the_cursor_against_its_motion(chance, tmp
 def a_drive(rng) -> Drive:
     return Drive(
         MODES[rng.integers(3)], rng.normal(0, 2), WAVES[rng.integers(3)], rng.normal(0, 2), rng.uniform(0.01, 3),
-        bool(rng.random() < 0.5),
+        bool(rng.random() < 0.5), rng.uniform(-3, 3),
     )  # fmt: skip
 
 
@@ -166,7 +166,7 @@ def held_to(model, running, requested, q, t) -> None:
     load = engine.inverse_dynamics(model, q, np.zeros(model.nv), np.zeros(model.nv))
     kd = running.simulation.settings.kd[0]
     for v, drive in requested.items():
-        turn = (t / drive.period) % 1.0
+        turn = (t / drive.period + drive.phase / (2 * math.pi)) % 1.0
         late = drive.amplitude if turn >= 0.5 else 0.0
         wave = {"constant": 0.0, "sine": drive.amplitude * math.sin(2 * math.pi * turn), "step": late}[drive.wave]
         value = drive.value + wave

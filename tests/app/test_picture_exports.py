@@ -269,6 +269,25 @@ def reply(exports: RunExports, words: str) -> None:
     next(button for button in exports.question.buttons() if words in button.text()).click()
 
 
+@pytest.mark.parametrize("opens", [False, True])
+def test_what_was_asked_before_an_export_ended_can_still_be_answered(qtbot, window, exports, tmp_path, opens):
+    begin_film(qtbot, window, exports, tmp_path)
+    before = window.workbench.robot.model
+    window.open(engine.find_robot("scara")) if opens else window.close()
+    names = [button.text() for button in exports.question.buttons()]
+    keys = [name[name.index("&") + 1].lower() for name in names if "&" in name]
+    assert len(set(keys)) == len(keys) >= 2, names
+    go_on(exports)
+    finish(qtbot, exports)
+    assert exports.question.isVisible()
+    assert exports.question.text().startswith("The export has ended: ")
+    assert "run.mp4" in exports.question.text()
+    assert not any(words in each.text() for each in exports.question.buttons() for words in ("Discard", "when it"))
+    reply(exports, "Open" if opens else "Quit")
+    wait(qtbot, lambda: window.workbench.robot.model is not before if opens else window.isHidden())
+    assert (tmp_path / "run.mp4").exists()
+
+
 def test_opening_another_robot_asks_before_a_film_is_discarded(qtbot, window, exports, tmp_path):
     begin_film(qtbot, window, exports, tmp_path)
     before, scara = window.workbench.robot.model, engine.find_robot("scara")

@@ -10,8 +10,9 @@ from PyQt6.QtWidgets import QDialogButtonBox, QFileDialog, QScrollArea
 from test_time import load, play
 from windows import wait
 
-from app.desktop import theme
+from app.desktop import theme, type_scale
 from app.desktop.settings import setting
+from app.features import text_size
 from app.features.appearance import CHOICES, Appearance
 from app.features.contact_view import ContactView
 from app.features.idle_measuring import IdleMeasuring
@@ -204,3 +205,17 @@ def test_a_recording_that_reaches_its_limit_says_so_once(qtbot, window):
     bar.clearMessage()
     play(qtbot, window, 0.3)
     assert not bar.currentMessage()
+
+
+def test_the_size_of_text_is_remembered_and_applies_at_the_next_start(qapp, window, preferences):
+    preferences.size.setCurrentIndex(preferences.size.findData("150"))
+    assert "next start" in window.statusBar().currentMessage()
+    before = type_scale.points("body")
+    try:
+        text_size.apply(qapp, window.settings)
+        assert type_scale.points("body") == pytest.approx(1.5 * before, abs=0.125)
+        window.settings.setValue("text_size", "big")
+        text_size.apply(qapp, window.settings)
+        assert type_scale.points("body") == before
+    finally:
+        qapp.setProperty(type_scale.SCALE, None)

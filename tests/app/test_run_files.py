@@ -1,6 +1,7 @@
 """Runs that are exported from the window, and opened in it."""
 
 import csv
+import re
 from pathlib import Path
 
 import numpy as np
@@ -385,6 +386,39 @@ def test_of_a_run_with_states_alone_only_these_are_offered_and_a_table_says_whos
     assert len((tmp_path / "run.csv").read_text("utf-8").splitlines()) - 1 == 21
     reported = window.statusBar().currentMessage()
     assert reported.startswith("21 rows written to run.csv: " + "robot 0 of 3, " * (robots == 3) + "the run")
+
+
+@pytest.mark.parametrize("robots", [1, 3])
+def test_the_dialog_says_how_many_robots_and_bytes_and_the_progress_names_the_writing(
+    qtbot, window, exports, tmp_path, monkeypatch, robots
+):
+    load(qtbot, window, "quadruped")
+    window.workbench.configuring.set_spread(BatchSpread(robots))
+    play(qtbot, window, 0.3)
+    wait(qtbot, lambda: window.workbench.replay.newest is not None and exports.trajectory.isEnabled())
+    reported, sizes, report = [], {}, exports.report_progress
+    monkeypatch.setattr(exports, "report_progress", lambda text: (reported.append(text), report(text)))
+    name_file(monkeypatch, tmp_path / "run.npz")
+
+    def exec_(dialog: RunDialog) -> int:
+        for choice in (RECORDED, STEPS):
+            dialog.choices.button(choice).click()
+            sizes[choice] = dialog.total.text()
+        reported.append("\n".join(each.text() for each in dialog.findChildren(QLabel)))
+        return QDialog.DialogCode.Accepted
+
+    monkeypatch.setattr(RunDialog, "exec", exec_)
+    exports.trajectory.trigger()
+    wait(qtbot, lambda: not exports.writing.running)
+    words, *progress = reported
+    assert ("All 3 robots are written." in words) == (robots == 3)
+    about = [float(re.fullmatch(r"About (\d+) MB before compression\.", sizes[k])[1]) for k in (RECORDED, STEPS)]
+    with np.load(tmp_path / "run.npz") as file:
+        written = sum(file[name].nbytes for name in file.files) / 1e6
+    assert about[0] <= about[1] == pytest.approx(max(1.0, written), rel=0.5, abs=0.6)
+    assert "the file is being written" in progress[-1]
+    times = [re.search(r"([\d.]+) of ([\d.]+) s", each) for each in progress[:-1]]
+    assert all(float(each[1]) <= float(each[2]) for each in times)
 
 
 def test_an_export_into_a_folder_that_takes_no_files_names_both_and_what_to_do(qtbot, window, exports, monkeypatch):

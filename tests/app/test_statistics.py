@@ -29,7 +29,7 @@ def test_statistics_are_shown_of_the_time_that_is_seen(qtbot):
     fill(panel)
     chart = panel.charts[0]
     assert "RMS" not in chart.names.text()
-    panel.statistics.click()
+    panel.statistics.trigger()
     panel.draw()
     assert re.findall(r"(min|max|mean|RMS)</span>&nbsp;([-.0-9]+)", chart.names.text()) == [
         ("min", "-1.00"), ("max", "1.00"), ("mean", "-0.13"), ("RMS", "0.71"),

@@ -1,6 +1,5 @@
 """The steps of a robot in a scene, in the stages of a GPU, compared with those of the CPU."""
 
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ import pytest
 import trimesh
 
 import engine
-from engine.compile import separate_functions, with_loops
+from engine.compile import with_loops
 from engine.compile.with_loops import WARP, Layout
 from engine.cuda.constraints.contacts import lanes
 from engine.cuda.stepping import scene_stepper
@@ -304,21 +303,6 @@ def test_own_arrays_of_robots_lie_beside_each_other(walker: engine.Model, way: s
     assert ("bar.warp.sync" in text, "shfl.sync.bfly" in text) == (threads > 1, threads > 1)
     assert 'pragma "nounroll"' in text
     assert ("div.rn.f32" in text, "div.rn.f64" in text) == (False, dtype == "float64")
-
-
-def test_parts_that_are_compiled_at_the_same_time_are_one_module_in_the_end(walker: engine.Model) -> None:
-    """Every function of the parts is defined once, declared before, and only the kernel can be called from outside."""
-    robot, _ = laid_out(settings(walker, "standing", "float32"), 8)
-    tree = arguments(settings(walker, "standing", "float32"), robot, "none")
-    code = with_loops.text(scene_steps.advance, tree, Layout(tree, "float32", 8), "advance")
-    parts = separate_functions.parts(code)
-    assert len(parts) > 4
-    text = with_loops.ptx(code, "sm_90", 128)
-    declared, defined = (re.findall(rf"^\.func .*?([\w$]+){end}$", text, re.MULTILINE) for end in ("", r"\("))
-    called = re.findall(r"call\.uni (?:\(retval0\), )?([\w$]+),", text)
-    assert sorted(defined) == sorted(declared) == sorted(set(called))
-    assert re.findall(r"^\.visible .*", text, re.MULTILINE) == [".visible .entry advance("]
-    assert (text.count(".version"), text.count(".target"), text.count(".extern .func")) == (1, 1, 0)
 
 
 def contact_forces(model: engine.Model, q: np.ndarray, wrenches: np.ndarray) -> np.ndarray:

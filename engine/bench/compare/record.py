@@ -10,12 +10,10 @@ import numpy as np
 from engine.bench import intervals
 from engine.bench.compare.block import State
 from engine.bench.compare.candidate import Candidate, Verdict
-from engine.bench.compare.result import AlgorithmResult
+from engine.bench.compare.result import MIN_NAMED_RATIO, AlgorithmResult
 from engine.bench.intervals import Interval
 from engine.validation import Array
 
-MIN_NAMED_RATIO = 1.05
-"""Smaller ratios are no difference: objects of one algorithm differ by half as much, from buffer placement."""
 MIN_PAIRED_ROUNDS = 3
 """Minimum number of rounds of a process for ratios within rounds; with fewer, the medians' ratio is used."""
 

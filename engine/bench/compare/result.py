@@ -13,6 +13,10 @@ from engine.bench.compare.candidate import Verdict
 from engine.bench.intervals import Interval
 from engine.bench.results import finite
 
+MIN_NAMED_RATIO = 1.05
+"""Smaller ratios are no difference: objects of one algorithm differ by half as much, from buffer placement."""
+NO_DIFFERENCE = f"no difference of more than {100 * (MIN_NAMED_RATIO - 1):.0f} %"
+
 
 @dataclass(frozen=True)
 class AlgorithmResult:
@@ -47,13 +51,18 @@ class AlgorithmResult:
     bounds are like those of `host_interval`.
     """
     level: bool
-    """Whether it is the fastest of its number type, or not significantly slower."""
+    """Whether it is the fastest of its number type, or the lower bound of `ratio` is at most 1.05."""
     winner: bool
-    """Whether it is the fastest, and all others are significantly slower."""
+    """Whether it is the fastest, and none of the others is `level`."""
     host_runs: tuple[float, ...] = ()
     """s: the median in each process, from which `host` and its interval are computed."""
     ratio_runs: tuple[float, ...] = ()
     """The ratio in each process; empty for the fastest."""
+
+    @property
+    def remark(self) -> str:
+        """What it means that the result is `level`, in a few words; empty if it is not."""
+        return NO_DIFFERENCE if self.level else ""
 
     def plain(self) -> dict[str, Any]:
         """Return a dictionary for JSON, times in s; null replaces numbers that are not finite."""
@@ -128,7 +137,7 @@ def _sentence(model: str, dtype: str, rows: list[AlgorithmResult]) -> str:
     level = [f"{row.algorithm} on {row.device}" for row in others if row.level]
     name = f"{first.algorithm} on {first.device}"
     if level:
-        return f"{model}, {dtype}: no difference was found between {name} and {', '.join(level)}"
+        return f"{model}, {dtype}: {NO_DIFFERENCE} was found between {name} and {', '.join(level)}"
     if not others:
         return f"{model}, {dtype}: {name} is the only one that was timed"
     second = others[0]
