@@ -48,6 +48,8 @@ LENGTH, VELOCITY, ACCELERATION = Unit("m"), Unit("m/s"), Unit("m/s²")
 TORQUE, FORCE, ENERGY = Unit("N m"), Unit("N"), Unit("J")
 MOMENTUM, ANGULAR_MOMENTUM = Unit("N s"), Unit("N m s")
 COUNT, RESIDUAL = Unit("", prefixes=False), Unit("", prefixes=False, logarithmic=True)
+GHOST = "ghost"
+"""The subject of quantities of the ghost, which no robot's states have."""
 AXES, NORM = ("x", "y", "z"), "norm"
 
 
@@ -55,8 +57,8 @@ AXES, NORM = ("x", "y", "z"), "norm"
 class Quantity:
     """A number that a robot has at each time.
 
-    `subject` is "robot", "joint" or "link", and `name` the name of the joint's coordinate or the link. For a vector
-    `part` is "x", "y" or "z", along the world's axes, or "norm"; otherwise it is "".
+    `subject` is "robot", "ghost", "joint" or "link", and `name` the name of the joint's coordinate or the link. For a
+    vector `part` is "x", "y" or "z", along the world's axes, or "norm"; otherwise it is "".
     """
 
     subject: str
@@ -209,6 +211,10 @@ def _of_contacts(e: Evaluation, name: str) -> Array:
     return np.array([np.nan if contact is None else getattr(contact, name) for contact in e.states.contact])
 
 
+def _unknown(e: Evaluation, _: Quantity) -> Array:
+    return np.full(len(e.states.time), np.nan)
+
+
 _FORMULAS: dict[tuple[str, str], Callable[[Evaluation, Quantity], Array]] = {
     ("joint", "position"): _position,
     ("joint", "velocity"): lambda e, at: _rate(e, e.states.v, at),
@@ -230,6 +236,8 @@ _FORMULAS: dict[tuple[str, str], Callable[[Evaluation, Quantity], Array]] = {
     ("robot", "angular momentum"): lambda e, at: _part(e.momentum[:, :3], at.part),
     ("robot", "contact force"): lambda e, at: _part(e.contact_force(-1), at.part),
     ("robot", "contacts"): lambda e, _: _of_contacts(e, "number"),
+    (GHOST, "ghost deviation"): _unknown,
+    (GHOST, "ghost energy"): _unknown,
     ("robot", "contact residual"): lambda e, _: _of_contacts(e, "residual"),
 }
 EFFORTS, SETPOINTS, CONTACTS = frozenset(("torque", "force")), frozenset(("position setpoint", "error")), "contact"
