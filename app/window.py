@@ -90,7 +90,7 @@ class Window(QMainWindow):
         self.view_controls = ViewControls(self)
         self._make_toolbar()
         self.docks = Docks(self, self.menus.panels)
-        self.docks.add(Dock("Joints", self.joint_column, RIGHT, least=NARROW_WIDTH))
+        self.docks.add(Dock("Joints", self.joint_column, RIGHT, least=NARROW_WIDTH, sideways=False))
         self.features: dict[Callable[[Window], object], object] = {}
         for kind in FEATURES:
             self.features[kind] = kind(self)

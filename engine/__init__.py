@@ -94,8 +94,8 @@ if TYPE_CHECKING:
     from engine.bench.suites.measure import measure_algorithms
     from engine.figures import algorithm_color
     from engine.lessons.lesson import Lesson, LessonMarks, LessonPart, LessonQuestion, LessonStep
-    from engine.study.opened import StudyResults
     from engine.study.study import Study, StudyProgress
+    from engine.study.study_results import StudyResults
     from engine.study.tables import StudyError
 
 __version__ = "0.1.0"
@@ -110,7 +110,7 @@ _LATER = {
     **dict.fromkeys(("Lesson", "LessonMarks", "LessonPart", "LessonQuestion", "LessonStep"), "engine.lessons.lesson"),
     "Study": "engine.study.study",
     "StudyProgress": "engine.study.study",
-    "StudyResults": "engine.study.opened",
+    "StudyResults": "engine.study.study_results",
     "StudyError": "engine.study.tables",
 }
 """Names imported on first use, by module, so that `import engine` stays fast."""

@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from engine import lie, validation
 from engine.lie import Array
 from engine.model import FREE, PRISMATIC, SPHERICAL, WORLD, Model, poses
+from engine.model.coupling import Indices
 from engine.model.joints import BODY_JOINTS, NV
-from engine.model.model import EARTH, Indices
+from engine.model.model import EARTH
 from engine.step_settings import INTEGRATORS
 
 FREQUENCY = 20.0  # rad/s: the least natural frequency of each joint with what it carries

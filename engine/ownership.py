@@ -91,9 +91,9 @@ def _own_folder(folder: Path) -> str:
 
 def _safe_folder(folder: Path) -> tuple[str, os.stat_result]:
     """Return a folder with its links resolved, on whose path only this user and root can exchange anything."""
-    me, place, links, waiting = os.geteuid(), "", 0, [*reversed(folder.absolute().parts[1:])]
+    user, place, links, waiting = os.geteuid(), "", 0, [*reversed(folder.absolute().parts[1:])]
     state = os.lstat("/")
-    _require_safe("/", state, me)
+    _require_safe("/", state, user)
     while waiting:
         part = waiting.pop()
         if part == "..":
@@ -102,7 +102,7 @@ def _safe_folder(folder: Path) -> tuple[str, os.stat_result]:
             continue
         there = f"{place}/{part}"
         state = os.lstat(there)
-        _require_safe(there, state, me)
+        _require_safe(there, state, user)
         if not stat.S_ISLNK(state.st_mode):
             place = there
             continue
@@ -116,17 +116,17 @@ def _safe_folder(folder: Path) -> tuple[str, os.stat_result]:
     return place or "/", state
 
 
-def _require_safe(path: str, state: os.stat_result, me: int) -> None:
+def _require_safe(path: str, state: os.stat_result, user: int) -> None:
     """Require that others cannot exchange what is in a folder, or a link; modes of links are ignored."""
     owner, mode = state.st_uid, state.st_mode
-    if owner not in (ROOT, me):
+    if owner not in (ROOT, user):
         raise _not_ours(path, f"belongs to another user (number {owner})")
     if mode & _OTHERS and not (mode & stat.S_ISVTX or stat.S_ISLNK(mode)):
         raise _loose(path, state)
 
 
-def _require_own(path: str, state: os.stat_result, me: int) -> None:
-    if state.st_uid != me:
+def _require_own(path: str, state: os.stat_result, user: int) -> None:
+    if state.st_uid != user:
         entry = stat.S_ISREG(state.st_mode)
         raise _not_ours(path, f"belongs to another user (number {state.st_uid})", entry)
     if state.st_mode & _OTHERS:

@@ -11,7 +11,6 @@ sys.path.insert(0, str(FOLDER))
 import mutants as making  # noqa: E402
 import rooms  # noqa: E402
 import score  # noqa: E402
-import seen  # noqa: E402
 
 TEXT = '''"""A module."""
 LEAST: float = 1e-9  # η
@@ -116,22 +115,6 @@ def test_what_is_planted_is_what_runs_compiled_and_is_not_kept(tmp_path):
     assert python.stdout.splitlines() == ["-4.0", "-8.0", "does_not"], python.stderr
 
 
-def test_coverage_of_unchanged_test_files_is_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr(seen, "ROOT", tmp_path)
-    for name in ("test_a.py", "test_b.py"):
-        (tmp_path / name).write_text("before", "utf-8")
-    of_a = {
-        "test_a.py::test_x[a::b]": (0.5, {"engine/lie.py:exp", "engine/lie.py:log"}),
-        "test_a.py::test_y": (0.1, set()),
-    }
-    seen.save(tmp_path / "map.gz", of_a | {"test_b.py::test_z": (2.0, {"engine/lie.py:exp"})})
-    (tmp_path / "test_b.py").write_text("after", "utf-8")
-    monkeypatch.setattr(seen, "run_jobs", lambda jobs, *_: watched.extend(jobs))
-    watched: list[object] = []
-    assert seen.look(["test_a.py", "test_b.py"], tmp_path, 1, tmp_path / "map.gz") == of_a
-    assert len(watched) == 1
-
-
 WORK = """
 import sys, time
 from pathlib import Path
@@ -171,29 +154,3 @@ def test_work_is_ended_by_its_own_limit_which_compiling_is_not_counted_in_and_by
     assert sorted(alone) == ["compiles 7", f"hangs {-signal.SIGXCPU}"], python.stderr
     assert last == "2 True"
     assert [path.name for path in tmp_path.iterdir()] == ["program.py"]
-
-
-PASSING = """
-import sys
-from pathlib import Path
-sys.path[:0] = [sys.argv[1]]
-import planting, seen
-
-planting.ROOT = Path.cwd()
-Path("pyproject.toml").touch()
-Path("test_own.py").write_text(
-    "import pytest\\ndef test_holds(): pass\\ndef test_fails(): assert 0\\ndef test_is_skipped(): pytest.skip('no GPU')"
-)
-tests = {f"test_own.py::{name}": (1.0, set()) for name in ("test_fails", "test_gone", "test_holds", "test_is_skipped")}
-(Path.cwd() / "cache").mkdir()
-print(seen.passing(tests, tests, Path.cwd(), 1, float("inf")))
-"""
-
-
-def test_only_tests_that_pass_on_this_machine_are_counted_on(tmp_path):
-    (tmp_path / "program.py").write_text(PASSING, "utf-8")
-    words = [sys.executable, "program.py", str(FOLDER)]
-    python = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=300)
-    assert python.stdout.splitlines()[-1:] == ["{'test_own.py::test_holds': (1.0, set())}"], (
-        python.stdout + python.stderr
-    )

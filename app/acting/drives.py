@@ -1,7 +1,7 @@
 """The drives of single joints: a position, velocity or effort, constant or periodic, and gravity compensation.
 
-Values that change with time or state are computed every `PERIOD` of simulated time, counted in the simulation's steps,
-so that a run after a reset, or a branch from a recorded frame, repeats bit for bit.
+Values that change with time or state are computed before each step, so that a run after a reset, or a branch from a
+recorded frame, repeats bit for bit. On a GPU gravity compensation needs a frame, and is computed every `PERIOD`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from app.simulation.running import Running
 
 MODES = ("target", "velocity", "effort")
 WAVES = ("constant", "sine", "step")
-PERIOD = 0.002  # s
+PERIOD = 0.002  # s of simulated time, counted in steps, between computations of gravity compensation on a GPU
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class Drive:
     """The drive of one joint.
 
     `value` is in rad or m in mode "target", the setpoint of the gains; per second in mode "velocity", held by kd; N m
-    or N in mode "effort". "sine" adds ``amplitude · sin(2π t / period)``, "step" adds the amplitude in the second half
-    of each period. `weight` adds the effort of gravity compensation.
+    or N in mode "effort". "sine" adds ``amplitude · sin(2π t / period + phase)``, "step" adds the amplitude in the
+    second half of each period, which its `phase`, rad, shifts too. `weight` adds the effort of gravity compensation.
     """
 
     mode: str = "target"
@@ -36,6 +36,7 @@ class Drive:
     amplitude: float = 0.0
     period: float = 2.0
     weight: bool = False
+    phase: float = 0.0
 
     @property
     def kind(self) -> str:
@@ -60,7 +61,7 @@ class Drive:
 
     def at(self, t: float) -> float:
         """Return the value at the time t, s."""
-        turn = t / self.period
+        turn = t / self.period + self.phase / (2 * math.pi)
         if self.wave == "sine":
             return self.value + self.amplitude * math.sin(2 * math.pi * turn)
         if self.wave == "step":
@@ -107,38 +108,46 @@ class Drives(Attachment):
         self._due = True
 
     def most_steps(self, running: Running) -> int | None:
-        if not any(drive.moves for drive in self._drives.values()):
+        if not running.on_gpu or not self._weigh:
             return None
         period = _period(running)
         return period - running.simulation.steps % period
 
-    def are_due(self, running: Running) -> bool:
-        """Whether they are computed before the next step."""
-        return self._due or running.simulation.steps % _period(running) == 0
+    @property
+    def vary(self) -> bool:
+        return any(drive.moves for drive in self._drives.values())
+
+    @property
+    def _weigh(self) -> bool:
+        return any(drive.weight for drive in self._drives.values())
 
     def before_steps(self, running: Running, count: int) -> bool:  # noqa: ARG002
-        if not self._drives or not self.are_due(running):
-            return True
+        if self._drives and (self._due or self.vary):
+            self.before_next(running)
+        return True
+
+    def before_next(self, running: Running) -> None:
         simulation, tau, target = running.simulation, running.tau.copy(), running.target.copy()
-        t, *_ = running.state()
-        weights: np.ndarray = 0.0 * tau
-        if any(drive.weight for drive in self._drives.values()):
+        t, weights = running.next_time, None
+        if self._weigh and (self._due or not running.on_gpu or simulation.steps % _period(running) == 0):
             weights = engine.static_loads(simulation.model, running.present()[0][0])
         kd = np.broadcast_to(simulation.settings.kd, (len(simulation.settings.kd), len(tau)))[0]
         for v, drive in self._drives.items():
             value = drive.at(t)
-            tau[v] = {"target": 0.0, "velocity": kd[v] * value, "effort": value}[drive.mode]
-            tau[v] += weights[v] if drive.weight else 0.0
             if drive.mode == "target":
                 target[v] = value
+            if drive.weight and weights is None:
+                continue
+            tau[v] = {"target": 0.0, "velocity": kd[v] * value, "effort": value}[drive.mode]
+            if weights is not None and drive.weight:
+                tau[v] += weights[v]
         running.set_all("tau", tau)
         running.set_all("target", target)
         self._due = False
-        return True
 
 
 def _period(running: Running) -> int:
-    """The steps after which drives are computed again."""
+    """The steps after which gravity compensation is computed again on a GPU."""
     return max(1, round(PERIOD / running.simulation.dt))
 
 

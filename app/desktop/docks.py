@@ -30,7 +30,7 @@ TALLEST = 10_000  # px, of a height in a settings file
 HIGHEST = 0.45  # of the window's height, at most, for a bottom dock when it is shown
 LOWER = 0.36  # of it, where docks at both sides narrow the picture
 WIDTHS = ("left, narrowed", "right, narrowed", "left", "right")  # of the docks at a side, as named in a settings file
-BESIDE = 540  # px, the least width of a bottom dock beside those on the left, which have the full height then
+BESIDE = 540  # px, the least width of a bottom dock beside those that have the full height: on the left, or `high`
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Dock:
     `beside` is the title of the dock with which it is tabbed, so that side docks have the full height, and `least`
     their minimum width, px. A bottom dock opens `height` px high, or as high as this returns then, at most `HIGHEST` of
     the window; 0: that maximum. Where it would be less than `whole` px wide beside the docks on the right, it extends
-    below them.
+    below them; where one of these that is seen is `high`, less than `BESIDE`.
     The panel scrolls where it has less space than it needs; unless `sideways`, the dock is as wide as it needs.
     """
 
@@ -55,6 +55,7 @@ class Dock:
     least: int = 0
     sideways: bool = True
     whole: int = 0
+    high: bool = False
 
 
 class Docks(QObject):
@@ -66,6 +67,7 @@ class Docks(QObject):
         self._docks: dict[str, QDockWidget] = {}  # by title
         self._heights: dict[str, int | Callable[[], int]] = {}  # of bottom docks when shown, as in `Dock`
         self._wholes: dict[str, int] = {}  # px, of bottom docks, as in `Dock`
+        self._high = set[str]()  # titles of docks, as in `Dock`
         self._dragged: dict[str, int] = {}  # px, heights that the user has set instead
         self._drags = False  # whether the edge of a dock is dragged
         self._as_restored: set[str] = set()
@@ -116,6 +118,8 @@ class Docks(QObject):
         widget.visibilityChanged.connect(partial(self._seen, dock.title))
         widget.installEventFilter(self)
         widget.topLevelChanged.connect(lambda _: self._naming.start(0))
+        if dock.high:
+            self._high.add(dock.title)
         if dock.area is BOTTOM:
             self._heights[dock.title], self._wholes[dock.title] = dock.height, dock.whole
         else:
@@ -320,7 +324,8 @@ class Docks(QObject):
         )
         low = [self._wholes[dock.windowTitle()] for dock in shown if window.dockWidgetArea(dock) is BOTTOM]
         least, room = max(low, default=0), window.width()
-        beside_right = least <= room - right
+        high = any(dock.windowTitle() in self._high for dock in shown)
+        beside_right = (min(least, BESIDE) if high else least) <= room - right
         beside_left = max(least, BESIDE) <= room - left - (right if beside_right else 0)
         for corner, area in (
             (Qt.Corner.BottomRightCorner, RIGHT if beside_right else BOTTOM),

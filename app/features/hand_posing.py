@@ -180,7 +180,8 @@ class HandPosing(QObject):
         link, frame = self._window.selection.link, self._bench.robot.newest
         free = self.hold is None or self.hold.drag is not None
         there = free and frame is not None and link < len(frame.link_poses) and self._bench.posing.can_pose(link)
-        self.handles.show_frame(np.asarray(frame.link_poses[link], float) if there else None)
+        pose = np.asarray(frame.link_poses[link], float) if there else None
+        self.handles.show_frame(pose, [] if pose is None else self._viewport.overlays.pushed(link, pose))
 
 
 def left_text(result: engine.IKResult) -> str:

@@ -39,7 +39,8 @@ class LessonView(QObject):
         self._refused: tuple[str, int] | None = None  # those that the open robot was refused for
         self._state: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
         self._robot: engine.Model | None = None  # of the lesson, which may have another gravity
-        self.action = window.docks.add(Dock("Lesson", self.panel, RIGHT, beside="Joints", icon="lesson", tip="Lesson"))
+        dock = Dock("Lesson", self.panel, RIGHT, beside="Joints", icon="lesson", tip="Lesson", high=True)
+        self.action = window.docks.add(dock)
         self._dock = window.docks["Lesson"]
         self.menu = QMenu("&Lessons", window)
         for name in engine.Lesson.names():

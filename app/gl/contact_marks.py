@@ -23,6 +23,8 @@ WIDER, SLENDER = 2.4, 2.6
 DISC, FLAT = 0.019, 0.004
 """The radius and thickness of a disc."""
 PIN, PIN_LENGTH = 0.003, 0.06
+COVERED = 0.2
+"""The largest radius of a disc, in the radius of what touches there, so that marks hide no small body."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,26 +42,30 @@ class Marks:
     state: NDArray[np.str_]
 
 
-def marks(point: Floats, normal: Floats, force: Floats, state: NDArray[np.str_], weight: float, size: float) -> Marks:
+def marks(
+    point: Floats, normal: Floats, force: Floats, state: NDArray[np.str_], weight: float, size: float,
+    body: Floats | float = np.inf,
+) -> Marks:  # fmt: skip
     """Return the marks of contacts at points (C, 3), m, with normals (C, 3), forces (C, 3), N, and states (C,).
 
     A force equal to the robot's `weight`, N, has the length `LENGTH` times the robot's `size`, m. Arrows are in
-    proportion up to it; that of a larger force is longer still, but stays below `MAX_LENGTH`.
+    proportion up to it; that of a larger force is longer still, but stays below `MAX_LENGTH`. `body` (C,), m, is the
+    radius of the smaller link at each contact, which limits the marks' thickness.
     """
+    every = np.minimum(np.full(len(point), size), COVERED / DISC * np.asarray(body))
     strength = np.linalg.norm(force, axis=1)
     pressing = strength > 1e-6 * weight
     direction = np.where(pressing[:, None], force / np.maximum(strength, 1e-30)[:, None], normal)
     length = size * lengths(strength / weight)
     ends = np.stack([point, point + length[:, None] * direction])
     # A short arrow is thinner too, so that its head is never longer than half of it.
-    radius = np.minimum(ARROW * size, length / (2 * WIDER * SLENDER))
+    radius = np.minimum(ARROW * every, length / (2 * WIDER * SLENDER))
     head = WIDER * SLENDER * radius
     color = np.array([COLORS[each] for each in COLORS], np.float32)[
         np.argmax(state[:, None] == np.array(list(COLORS)), axis=1)
     ]
     shafts = along(point + (length - head)[:, None] / 2 * direction, direction, (length - head), radius)[pressing]
     heads = along(point + (length - head)[:, None] * direction, direction, head, WIDER * radius)[pressing]
-    every = np.full(len(point), size)
     discs = along(point, normal, FLAT * every, DISC * every)
     pins = along(point + PIN_LENGTH / 2 * size * normal, normal, PIN_LENGTH * every, PIN * every)
     pin_colors = np.broadcast_to(np.array(PIN_COLOR, np.float32), color.shape)

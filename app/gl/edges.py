@@ -14,8 +14,11 @@ class Edges:
         self._program = self._array = 0
         self._canvas: objects.Canvas | None = None
 
-    def smooth(self, canvas: objects.Canvas) -> objects.Canvas:
-        """Return a one-sample picture with its edges smoothed, valid until the next call."""
+    def smooth(self, canvas: objects.Canvas, doors: bool) -> objects.Canvas:
+        """Return a one-sample picture with its edges smoothed, valid until the next call.
+
+        With `doors`, what is translucent covers every other pixel of it: those are mixed with the ones beside them.
+        """
         if not self._program:
             self._program, self._array = shaders.load("edges", {}), int(GL.glGenVertexArrays(1))
         if self._canvas is None or self._canvas.size != canvas.size:
@@ -27,6 +30,7 @@ class Edges:
         GL.glDisable(GL.GL_DEPTH_TEST)
         GL.glColorMask(True, True, True, True)
         GL.glUseProgram(self._program)
+        GL.glUniform1i(GL.glGetUniformLocation(self._program, "doors"), doors)
         GL.glActiveTexture(GL.GL_TEXTURE0)
         GL.glBindTexture(GL.GL_TEXTURE_2D, canvas.texture)
         GL.glBindVertexArray(self._array)

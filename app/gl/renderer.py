@@ -210,7 +210,11 @@ class Renderer:
         if view.marks is not None or extras.glyphs:
             self._overlays.draw(view.marks, extras, self._programs["robot"])
             yield
-        self._drawn = self._edges.smooth(canvas) if detail else canvas
+        self._drawn = self._edges.smooth(canvas, self._has_doors(canvas)) if detail else canvas
+
+    def _has_doors(self, canvas: objects.Canvas) -> bool:
+        """Whether what is translucent covers every other pixel."""
+        return not canvas.samples and self._batch is None and self._appearance.seen_through(self._content)
 
     def pixels(self) -> NDArray[np.uint8]:
         """(height, width, 4): blue, green, red and, if `transparent`, opacity, of the picture of `pieces`,
@@ -401,10 +405,9 @@ class Renderer:
         # A translucent surface covers some of each pixel's samples, so that no sorting is needed.
         GL.glEnable(GL.GL_SAMPLE_ALPHA_TO_COVERAGE)
         GL.glColorMask(True, True, True, self.transparent)
-        doors = not canvas.samples and self._batch is None and self._appearance.seen_through(self._content)
         GL.glPolygonMode(GL.GL_FRONT_AND_BACK, GL.GL_LINE if self._appearance.wireframe else GL.GL_FILL)
         GL.glDepthFunc(GL.GL_LEQUAL)  # a collision shape is seen on a visual that coincides, which is drawn before it
-        yield from self._draw(picked, draft, "robot door" if doors else "robot")
+        yield from self._draw(picked, draft, "robot door" if self._has_doors(canvas) else "robot")
         GL.glDepthFunc(GL.GL_LESS)
         GL.glPolygonMode(GL.GL_FRONT_AND_BACK, GL.GL_FILL)
         GL.glDisable(GL.GL_SAMPLE_ALPHA_TO_COVERAGE)

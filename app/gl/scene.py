@@ -134,6 +134,14 @@ class Content:
         """The largest distance of anything drawn from its link's origin, m."""
         return float(np.linalg.norm(self.hulls, axis=2).max(initial=0.0))
 
+    @cached_property
+    def radii(self) -> NDArray[np.float64]:
+        """(links,): half the diagonal of the box around each link's largest copy, m; infinite without copies."""
+        instances = self.instances
+        found = np.zeros(int(instances.link.max(initial=-1)) + 1)
+        np.maximum.at(found, instances.link, np.linalg.norm(np.ptp(self.hulls, axis=1), axis=1) / 2)
+        return np.where(found > 0, found, np.inf)
+
 
 def without(content: Content, links: frozenset[int]) -> Content:
     """Return the content without the copies that these links carry."""

@@ -69,6 +69,8 @@ class Canvas(QWidget):
         """px left of the curves, the same in all plots over time."""
         self.unit, self.title = Unit(""), ""
         self.curves: list[Curve] = []
+        self.limits: list[tuple[float, str]] = []
+        """Dashed lines at values in the displayed unit, with their colours."""
         self.pointer = self.marked = math.nan
         """Times, s, of the vertical lines: under the mouse, and the time that the window shows."""
         self._mouse: QPointF | None = None
@@ -131,6 +133,10 @@ class Canvas(QWidget):
         painter.setClipRect(area)
         for curve in self.curves:
             self._draw_curve(painter, curve)
+        for value, color in self.limits:
+            painter.setPen(QPen(QColor(color), 0, Qt.PenStyle.DashLine))
+            y = round(float(self.y_of(value))) + 0.5
+            painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y))
         for time, color in ((self.marked, "accent"), (self.pointer, "faint")):
             if math.isfinite(time):
                 x = round(float(self.x_of(time))) + 0.5  # the middle of a pixel, so that it is sharp

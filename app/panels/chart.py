@@ -180,8 +180,12 @@ class Chart(NamedPlot):
         series: Mapping[Quantity, Series],
         compared: Mapping[Quantity, Series] = MappingProxyType({}),
         run: str = "",
+        limits: bool = False,
     ) -> None:
-        """Draw the curves within the visible time span, beside those that are `compared`, of another run."""
+        """Draw the curves within the visible time span, beside those that are `compared`, of another run.
+
+        `limits` adds lines at the limits of the curves' joints.
+        """
         canvas, (start, end) = self.canvas, self.canvas.time
         self._compared = run if any(quantity in compared for quantity in self.quantities) else ""
         lines = [(each, series[each], each.label, self.dash(each)[0]) for each in self.quantities]
@@ -190,6 +194,8 @@ class Chart(NamedPlot):
         for quantity, line, name, dash in lines:
             time, value = line.between(start, end, max(int(canvas.area.width()), 50))
             canvas.curves.append(Curve(name, self.tint(quantity), dash, time, in_unit(quantity, line, value)))
+        ends = {(end, self.tint(each)) for each in self.quantities for end in each.limits if math.isfinite(end)}
+        canvas.limits = [(end * canvas.unit.scale, color) for end, color in sorted(ends)] if limits else []
         if self.fits:
             self._fit_values()
         canvas.update()
@@ -197,7 +203,7 @@ class Chart(NamedPlot):
     def _fit_values(self) -> None:
         start, end = self.canvas.time
         seen = [c.value[(c.time >= start) & (c.time <= end) & np.isfinite(c.value)] for c in self.canvas.curves]
-        values = np.concatenate([*seen, np.zeros(0)])
+        values = np.concatenate([*seen, [end for end, _ in self.canvas.limits], np.zeros(0)])
         if self.canvas.unit.logarithmic:
             values = np.log10(np.maximum(values, FLOOR))
         self.canvas.values = fit_range(values, self.canvas.values)

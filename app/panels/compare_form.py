@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
+import numpy as np
 from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtGui import QStandardItemModel
 from PyQt6.QtWidgets import (
@@ -212,7 +213,8 @@ class CompareForm(QWidget):
 
     def _models(self) -> list[engine.Model | str]:
         models = [item.data(Role) for item in self.robot_box.ticked if item is not self.chain]
-        return models + ([f"chain:{self.chain_length}"] if self.chain.checkState() == Checked else [])
+        ticked = self.chain.checkState() == Checked and not any(_is_chain(each, self.chain_length) for each in models)
+        return [*models, f"chain:{self.chain_length}"] if ticked else models
 
     def _refresh(self) -> None:
         measure, links = self.measure.currentIndex(), self.chain_length
@@ -229,6 +231,14 @@ class CompareForm(QWidget):
         if measure != TIMES and self.dtypes.currentIndex() == BOTH:
             self.dtypes.setCurrentIndex(0)
         self.changed.emit()
+
+
+def _is_chain(model: engine.Model | str, links: int) -> bool:
+    """Whether a robot of the list is the generated chain of that many links, which File › Generate may have made."""
+    if isinstance(model, str) or model.source is not None or model.name != f"chain{links}":
+        return False
+    chain = engine.chain(links)
+    return all(np.array_equal(getattr(model, name), getattr(chain, name)) for name in ("kind", "home_rotation"))
 
 
 def functions(path: Path) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from html import escape
 from pathlib import Path
@@ -44,6 +45,9 @@ EXCERPT = 2  # lines of the file before and after the one with the problem
 LEAST_DOCK = 150  # px
 WHOLE = 720  # px, the width in which most problems and fixes take two lines
 MANY = 40  # rows that do not fit on any screen
+ALIKE = 5  # warnings of one kind that are folded into one row
+NUMBER = Qt.ItemDataRole.UserRole
+"""A row's data in column `LINE`: its diagnostic's number, in the row of folded ones the first's."""
 AROUND = 7  # lines of text: the height of titles, buttons and the header
 OUTDATED = "{} has changed since, and F5 reads it: this list is of the file as it was"
 
@@ -65,7 +69,7 @@ class Wrapped(QStyledItemDelegate):
 
 
 class DiagnosticsPanel(QWidget):
-    """A row per diagnostic of one file; below them the lines around the selected one."""
+    """A row per diagnostic of one file, or per kind of many warnings; below them the lines around the selected one."""
 
     open_copy = pyqtSignal(str)
     """The path of a repaired copy to open."""
@@ -82,6 +86,7 @@ class DiagnosticsPanel(QWidget):
         self._source: list[str] = []
         self.diagnostics: list[engine.Diagnostic] = []
         """The diagnostics shown, in their order."""
+        self._alike: dict[tuple[str, str], list[QTreeWidgetItem]] = {}  # the rows of warnings, by their `_kind`
         self.summary, self.outcome = (QLabel(textFormat=Qt.TextFormat.PlainText) for _ in range(2))
         self.summary.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.outcome.setWordWrap(True)
@@ -140,7 +145,8 @@ class DiagnosticsPanel(QWidget):
         """Return the height of a dock, px, in which all rows are seen as they wrap now, and the lines of the file."""
         index, columns = self.list.model().index, range(len(COLUMNS))
         hint = self.list.sizeHintForIndex
-        rows = sum(max(hint(index(k, column)).height() for column in columns) for k in range(min(self.count, MANY)))
+        count = min(self.list.topLevelItemCount(), MANY)
+        rows = sum(max(hint(index(k, column)).height() for column in columns) for k in range(count))
         excerpt = self.excerpt.maximumHeight() if not self.excerpt.isHidden() else 0
         return max(LEAST_DOCK, rows + excerpt + AROUND * self.fontMetrics().lineSpacing())
 
@@ -162,11 +168,13 @@ class DiagnosticsPanel(QWidget):
         self._source = _lines(path)
         self._open.setEnabled(bool(self._source))
         self.list.clear()
+        self.list.setRootIsDecorated(False)
+        self._alike.clear()
         self.excerpt.clear()
         self.add(diagnostics)
         if self.diagnostics:  # an error, which is why the file was not loaded, is the first to be read
-            first = next((row for row, each in enumerate(self.diagnostics) if each.severity == "error"), 0)
-            self.list.setCurrentItem(self.list.topLevelItem(first))
+            rows = [*map(self.list.topLevelItem, range(self.list.topLevelItemCount()))]
+            self.list.setCurrentItem(next((row for row in rows if self._of(row)[0].severity == "error"), rows[0]))
 
     def show_outdated(self, file: str, changed: str) -> None:
         """Say that the list is of a file as it was before `changed`, the file or one beside it, was written."""
@@ -180,13 +188,11 @@ class DiagnosticsPanel(QWidget):
     def add(self, diagnostics: Iterable[engine.Diagnostic]) -> None:
         """Append later diagnostics, for instance of a mesh that could not be read."""
         for each in diagnostics:
+            item = _row(each, len(self.diagnostics), str(each.line or ""), each.element)
             self.diagnostics.append(each)
-            item = QTreeWidgetItem([str(each.line or ""), *map(breakable, (each.element, each.problem, each.fix))])
-            item.setIcon(0, theme.icon(each.severity))
-            for column, text in enumerate((each.severity, each.element, each.problem, each.fix)):
-                item.setToolTip(column, text)
-                item.setTextAlignment(column, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
             self.list.addTopLevelItem(item)
+            if each.severity == "warning":
+                self._fold(item, each)
         elements = (each.element for each in self.diagnostics)
         words = max(map(self.fontMetrics().horizontalAdvance, (COLUMNS[ELEMENT], *elements)))
         self.list.setColumnWidth(ELEMENT, min(words + 2 * PAD, ELEMENT_WIDTH))
@@ -194,11 +200,33 @@ class DiagnosticsPanel(QWidget):
         self.summary.setText(f"{self._title}: {_counts(self.diagnostics) or 'no problems'}")
         self.excerpt.setVisible(any(each.line for each in self.diagnostics) and bool(self._source))
 
+    def _fold(self, item: QTreeWidgetItem, warning: engine.Diagnostic) -> None:
+        """Put the row of a warning below one for all of its kind, once there are `ALIKE`."""
+        alike = self._alike.setdefault(_kind(warning), [])
+        alike.append(item)
+        if len(alike) < ALIKE:
+            return
+        if (whole := alike[0].parent()) is None:
+            first = int(alike[0].data(LINE, NUMBER))
+            whole = _row(self.diagnostics[first], first, "", "")
+            self.list.insertTopLevelItem(self.list.indexOfTopLevelItem(alike[0]), whole)
+            self.list.setRootIsDecorated(True)
+        for row in alike if len(alike) == ALIKE else [item]:
+            self.list.takeTopLevelItem(self.list.indexOfTopLevelItem(row))
+            whole.addChild(row)
+        whole.setText(ELEMENT, f"{len(alike)} alike, first {breakable(self._of(whole)[0].element)}")
+        whole.setToolTip(ELEMENT, "Unfold the row to read each")
+
+    def _of(self, row: QTreeWidgetItem) -> list[engine.Diagnostic]:
+        """Return the diagnostics of a row, several of a folded one."""
+        rows = [*map(row.child, range(row.childCount()))] or [row]
+        return [self.diagnostics[each.data(LINE, NUMBER)] for each in rows]
+
     def copy(self) -> None:
         """Copy the selected diagnostics to the clipboard, or all if at most one is selected."""
-        chosen = [self.list.indexOfTopLevelItem(item) for item in self.list.selectedItems()]
-        rows = sorted(chosen) if len(chosen) > 1 else range(self.count)
-        QGuiApplication.clipboard().setText("\n".join(f"{self._path}: {self.diagnostics[row]}" for row in rows))
+        selected = [each for row in self.list.selectedItems() for each in self._of(row)]
+        copied = [each for each in self.diagnostics if each in selected] if len(selected) > 1 else self.diagnostics
+        QGuiApplication.clipboard().setText("\n".join(f"{self._path}: {each}" for each in copied))
 
     def _ask(self) -> None:
         source = Path(self._path)
@@ -241,7 +269,7 @@ class DiagnosticsPanel(QWidget):
         self._show_excerpt(self.list.currentItem())
 
     def _show_excerpt(self, item: QTreeWidgetItem | None) -> None:
-        line = self.diagnostics[self.list.indexOfTopLevelItem(item)].line if item else None
+        line = self._of(item)[0].line if item else None
         self.excerpt.clear()
         if line is None:
             return
@@ -252,6 +280,23 @@ class DiagnosticsPanel(QWidget):
             mark = "▸" if number == line else "&nbsp;"
             self.excerpt.appendHtml(f'<span style="color:{tint}">{mark}{number:5d}&nbsp;&nbsp;{text}</span>')
         self.excerpt.moveCursor(QTextCursor.MoveOperation.Start)  # else a resize would scroll to the cursor
+
+
+def _row(diagnostic: engine.Diagnostic, number: int, line: str, element: str) -> QTreeWidgetItem:
+    """Return the row of a diagnostic with that number."""
+    row = QTreeWidgetItem([line, *map(breakable, (element, diagnostic.problem, diagnostic.fix))])
+    row.setIcon(LINE, theme.icon(diagnostic.severity))
+    row.setData(LINE, NUMBER, number)
+    for column, text in enumerate((diagnostic.severity, element, diagnostic.problem, diagnostic.fix)):
+        row.setToolTip(column, text)
+        row.setTextAlignment(column, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
+    return row
+
+
+def _kind(diagnostic: engine.Diagnostic) -> tuple[str, str]:
+    """Return problem and fix without the names and numbers that differ between elements."""
+    problem, fix = (re.sub(r"'[^']*'|\d+(\.\d+)?", "…", text) for text in (diagnostic.problem, diagnostic.fix))
+    return problem, fix
 
 
 def _counts(diagnostics: Iterable[engine.Diagnostic]) -> str:

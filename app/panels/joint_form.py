@@ -11,15 +11,16 @@ from PyQt6.QtGui import QStandardItemModel
 from PyQt6.QtWidgets import QCheckBox, QComboBox, QLabel, QPushButton, QToolButton, QWidget
 
 from app.acting.coordinates import Coordinate
-from app.acting.drives import MODES, PERIOD, WAVES, Drive
+from app.acting.drives import MODES, WAVES, Drive
 from app.desktop import theme
+from app.desktop.angles import ANGLES
 from app.desktop.layouts import horizontal, vertical
 from app.desktop.numbers import plain
 from app.panels.number_box import PlainBox
 
 LIMIT = 1e6
 ROUNDING = 1e-6  # of an effort at its limit
-MIN_PERIOD = 10 * PERIOD  # s; a sine of a shorter one would be taken at too few times, at worst at its zeros only
+MIN_PERIOD = 0.02  # s; a sine of a shorter one would be taken at too few times, at worst at its zeros only
 MAX_PERIOD = 1e4  # s
 WAVE_ANGLE, WAVE_LENGTH = math.radians(10.0), 0.01  # rad and m, the amplitude of a new wave
 MODE_NAMES = {"target": "Position", "velocity": "Velocity", "effort": "Effort"}
@@ -27,7 +28,9 @@ MODE_TIP = (
     "Position: gains kp and kd hold a position. Velocity: the gain kd holds a velocity, with gravity compensation. "
     "Effort: a torque or force, without gains"
 )
-WAVE_TIP = "Constant; sine: value + amplitude · sin(2π t / period); step: the amplitude from half of each period on"
+WAVE_TIP = (
+    "Constant; sine: value + amplitude · sin(2π t / period + phase); step: the amplitude from half of each period on"
+)
 WEIGHT_TIP = "The effort that balances gravity at this joint is added"
 
 
@@ -47,9 +50,10 @@ class JointForm(QWidget):
             self.mode.addItem(MODE_NAMES[mode], mode)
         for wave in WAVES:
             self.wave.addItem(wave.capitalize(), wave)
-        tips = ("Value", "Amplitude of the wave", "Period of the wave, s", "kp: effort per position error",
-                "kd: effort per velocity error")  # fmt: skip
-        self.value, self.amplitude, self.period, self.kp, self.kd = (PlainBox(-LIMIT, LIMIT, 2, tip) for tip in tips)
+        tips = ("Value", "Amplitude of the wave", "Period of the wave, s", "Phase of the wave at time zero",
+                "kp: effort per position error", "kd: effort per velocity error")  # fmt: skip
+        boxes = (PlainBox(-LIMIT, LIMIT, 2, tip) for tip in tips)
+        self.value, self.amplitude, self.period, self.phase, self.kp, self.kd = boxes
         self.quantity, self.kp_name, self.kd_name = QLabel(), QLabel(), QLabel()
         self.weight, self.suited = QCheckBox("Gravity compensation"), QPushButton("Automatic")
         self.away = QToolButton()
@@ -68,7 +72,7 @@ class JointForm(QWidget):
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._row: Coordinate | None = None
         self._arrange()
-        for box in (self.value, self.amplitude, self.period):
+        for box in (self.value, self.amplitude, self.period, self.phase):
             box.valueChanged.connect(self._ask)
         self.mode.activated.connect(self._ask_mode)
         self.wave.activated.connect(self._ask_wave)
@@ -84,22 +88,23 @@ class JointForm(QWidget):
         theme.tint(self.motion, "faint")
         lines: tuple[tuple[tuple[QLabel, QWidget], ...], ...] = (
             ((QLabel("Drive"), self.mode), (self.quantity, self.value)),
-            ((QLabel("Wave"), self.wave), (QLabel("Amplitude"), self.amplitude), (QLabel("Period"), self.period)),
+            ((QLabel("Wave"), self.wave), (QLabel("Amplitude"), self.amplitude)),
+            ((QLabel("Period"), self.period), (QLabel("Phase"), self.phase)),
             ((self.kp_name, self.kp), (self.kd_name, self.kd), (QLabel(), self.suited)),
         )
         for label, _ in chain.from_iterable(lines):
             theme.tint(label, "faint")
-        drive, wave, gains = (
+        drive, wave, times, gains = (
             horizontal(*((vertical(*pair, spacing=2), 1) for pair in line), spacing=6)  # each as wide as it asks
             for line in lines
         )
         head = horizontal((self.motion, 1), self.away)
-        vertical(head, drive, self.weight, wave, gains, of=self, margins=(10, 6, 10, 8), spacing=4)
+        vertical(head, drive, self.weight, wave, times, gains, of=self, margins=(10, 6, 10, 8), spacing=4)
 
     @property
     def controls(self) -> tuple[QWidget, ...]:
         """The controls in reading order."""
-        drive, wave = (self.mode, self.value, self.weight), (self.wave, self.amplitude, self.period)
+        drive, wave = (self.mode, self.value, self.weight), (self.wave, self.amplitude, self.period, self.phase)
         return *drive, *wave, self.kp, self.kd, self.suited, self.away
 
     def show_joint(self, row: Coordinate | None, drive: Drive, gains: tuple[float, float]) -> None:
@@ -122,17 +127,22 @@ class JointForm(QWidget):
             with QSignalBlocker(box):
                 box.setDecimals(2 if drive.mode == "effort" else 2 + row.more_digits)
             box.setSuffix(f" {self._unit}")
+        with QSignalBlocker(self.phase):
+            self.phase.setDecimals(2 + ANGLES.more_digits)
+        self.phase.setSuffix(f" {ANGLES.name}")
         per = "rad" if row.angular else "m"
         self.kp_name.setText(f"kp, {row.effort_unit}/{per}")  # in a narrow box the unit would hide the number
         self.kd_name.setText(f"kd, {row.effort_unit} s/{per}")
         low, high = (end * self._scale for end in row.reach(drive.mode))
-        numbers = (drive.value * self._scale, drive.amplitude * self._scale, drive.period, *gains)
-        boxes = (self.value, self.amplitude, self.period, self.kp, self.kd)
-        ranges = ((low, high), (low - high, high - low), (MIN_PERIOD, MAX_PERIOD))
+        wave = (drive.amplitude * self._scale, drive.period, drive.phase * ANGLES.scale)
+        numbers = (drive.value * self._scale, *wave, *gains)
+        boxes = (self.value, self.amplitude, self.period, self.phase, self.kp, self.kd)
+        turn = 2 * math.pi * ANGLES.scale
+        ranges = ((low, high), (low - high, high - low), (MIN_PERIOD, MAX_PERIOD), (-turn, turn))
         for box, now, (least, most) in zip(boxes, numbers, ranges, strict=False):
             with QSignalBlocker(box):  # a value beyond its range is changed, which is no drive that the user sets
                 box.setRange(max(min(least, now), -LIMIT), min(max(most, now), LIMIT))
-        for box in (self.amplitude, self.period):
+        for box in (self.amplitude, self.period, self.phase):
             box.setEnabled(can and drive.wave != "constant")
         for box in (self.kp, self.kd):
             box.setEnabled(can and row.holdable and drive.mode != "effort")
@@ -183,6 +193,7 @@ class JointForm(QWidget):
             self.amplitude.value() / scale,
             self.period.value(),
             self.weight.isChecked(),
+            self.phase.value() / ANGLES.scale,
         )
 
     def _ask(self) -> None:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from PyQt6.QtCore import QEvent, Qt, pyqtSignal
+from PyQt6.QtCore import QEvent, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import (
     QActionGroup,
     QContextMenuEvent,
@@ -52,6 +52,7 @@ FINEST = 100  # steps, the least number from end to end
 CELL = 20  # px, of a cell's width beside its text
 LEAST = "-000.0 °"  # that fits into a column of numbers, whatever its rows can have
 LEAST_NAME, WIDEST_NAME = 50, 200  # px, of the names
+WIDEST_SHORT = 130  # px, up to which names without their ending make the panel wider
 NO_ROBOT, NO_JOINTS = "The joints of the robot, each with its slider", "This robot has no joint that moves"
 SLIDER_LEAST = 62  # px, the least width of a slider; longer names are elided, with the full name in the tooltip
 SLIDER_FAIR = 80  # px, the least width for which names are shown with their ending
@@ -139,6 +140,7 @@ class JointPanel(QTableView):
         # What the column of names would rather hold: all, those of sliders, those with an ellipsis for their ending.
         self._names = ending, widths, [every, owned, max(short, based), short, short], shorts
         self._show_numbers()
+        self.updateGeometry()
 
     def _shown_rows(self) -> dict[int, Coordinate]:
         """Return the rows that no search hides, by their numbers."""
@@ -174,6 +176,11 @@ class JointPanel(QTableView):
         width = max(LEAST_NAME, width)
         self.setColumnWidth(NAME, width + CELL)
         self.table.shorten({name for name, needed in widths.items() if needed > width}, ending)
+
+    def minimumSizeHint(self) -> QSize:
+        """Return a size in which the narrowest sliders leave room for names without their ending."""
+        names = min(self._names[2][3], WIDEST_SHORT) + CELL
+        return QSize(names + SLIDER_LEAST + self.columnWidth(VALUE), super().minimumSizeHint().height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

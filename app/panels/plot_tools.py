@@ -67,6 +67,9 @@ class PlotTools(QToolBar):
             action = self.group_menu.addAction(text)
             action.triggered.connect(lambda _, subject=subject, kinds=kinds: plot_group(subject, kinds))
         self.group_menu.addAction("&Phase plot: velocity over position").triggered.connect(lambda _: plot_phases())
+        self.group_menu.addSeparator()
+        self.limits = self.group_menu.addAction("Joint &limits")
+        self.limits.setCheckable(True)
         self.groups, self.add_plot, self.follow, self.fit, self.clear_all, self.save = (QToolButton() for _ in range(6))
         for button, text, tip in (
             (self.groups, "Groups", f"Plot a group of quantities, up to {EACH} curves"),

@@ -92,7 +92,8 @@ class PlotsPanel(QWidget):
     def _make_tools(self) -> PlotTools:
         self.saving = PlotSaving(self)
         tools = PlotTools(self.plot_group, self.plot_phases, self.saving.menu)
-        self.group_menu = tools.group_menu
+        self.group_menu, self.limits = tools.group_menu, tools.limits
+        self.limits.toggled.connect(self.show_units)
         self.groups, self.add_plot, self.follow, self.fit = tools.groups, tools.add_plot, tools.follow, tools.fit
         self.clear_all, self.save, self.span = tools.clear_all, tools.save, tools.span
         self.add_plot.clicked.connect(self.new_plot)
@@ -370,7 +371,7 @@ class PlotsPanel(QWidget):
         for chart in self.charts:
             chart.robot_name = self.robot_name
             chart.canvas.pointer, chart.canvas.marked = self._pointed, self._cursor
-            chart.draw(series, *self.compared)
+            chart.draw(series, *self.compared, limits=self.limits.isChecked())
             chart.show_values(series, self._pointed if pointed else self._cursor, {} if pointed else self._values)
         left = max((chart.canvas.left_needed for chart in self.charts), default=0)
         for chart in self.charts:

@@ -28,6 +28,7 @@ _MEANINGS = {
     "angular momentum": "about the world's origin",
     "contact force": "sum of all contacts",
     "contact residual": "relative residual of the contact solver",
+    "support margin": "distance of the centre of mass, seen along gravity, from the edge of the support polygon",
 }
 
 

@@ -26,6 +26,8 @@ from app.simulation.messages import SPENT, Settings
 REFRESH = 500  # ms between two updates of the panel
 DRAWING = ("upload", "draw")
 WITHIN = "In contact, {} is part of every iteration of the contact solver: its phases cannot be timed apart."
+TIMED_BELOW = "; those were steps of models without contact or drives, this run's own are timed below"
+"""Added to a reason that gives the duration of a step."""
 
 
 class TimingPanel(QWidget):
@@ -167,8 +169,9 @@ class TimingPanel(QWidget):
                 self.table.algorithm_before = self.table.algorithm
             self.table.algorithm = algorithm_name(name) + (f" {device_name(device)}" if device == "cuda" else "")
             self._show_algorithms()
-        self.why.setText(algorithm_words(_in_short(why.removeprefix(f"{name}: "))))
-        self.why.setToolTip(algorithm_words(why))
+        figures = TIMED_BELOW if " a step " in why else ""
+        self.why.setText(algorithm_words(_in_short(why.removeprefix(f"{name}: "))) + figures)
+        self.why.setToolTip(algorithm_words(why) + figures)
         prompted = unmeasured or self.measuring
         self.why.setVisible(not prompted)
         self.prompt.setVisible(prompted)

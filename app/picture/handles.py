@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +25,7 @@ PICK_DISTANCE = 7.0  # px, the largest distance of the cursor from a handle unde
 HEAD = 11.0  # px, the size of an arrow's head
 POINTS = 64  # points of a ring
 FACING = 0.98  # cosine to the line of sight above which an arrow points at the eye and cannot be dragged
+COVERING = 0.97  # cosine, in the picture, above which the arrow of a force would be covered by a handle
 EDGE = 0.06  # cosine below which a ring is seen edge-on and cannot be dragged
 AXES = ("x", "y", "z")
 
@@ -55,8 +57,13 @@ class Shape:
         return QRectF(QPointF(*points.min(0)), QPointF(*points.max(0))).adjusted(-HEAD, -HEAD, HEAD, HEAD)
 
 
-def shape(frame: np.ndarray, camera: Camera, picture: tuple[float, float]) -> Shape | None:
-    """Return the handles of a frame (4, 4) in a picture of this width and height; None if it is behind the eye."""
+def shape(
+    frame: np.ndarray, camera: Camera, picture: tuple[float, float], others: Sequence[np.ndarray] = ()
+) -> Shape | None:
+    """Return the handles of a frame (4, 4) in a picture of this width and height; None if it is behind the eye.
+
+    An arrow that would cover one of `others`, vectors (3,) in the world that begin at the frame, points the other way.
+    """
     R, origin = frame[:3, :3], frame[:3, 3]
     depth = camera.depth(origin)
     if depth <= 0:
@@ -64,17 +71,27 @@ def shape(frame: np.ndarray, camera: Camera, picture: tuple[float, float]) -> Sh
     size = SIZE * 2 * np.tan(camera.angle / 2) * depth / min(picture)
     sight = (camera.eye - origin) / np.linalg.norm(camera.eye - origin)
     lines, behind = {}, {}
+    drawn = [origin + size * np.outer((0, 1), other / np.linalg.norm(other)) for other in others]
     for axis in range(3):
         toward = abs(float(R[:, axis] @ sight))
         if toward < FACING:
-            ends = origin + size * np.outer((START, LENGTH), R[:, axis])
-            lines[Handle(ARROW, axis)] = seen_at(camera, picture, ends)
+            both = [
+                seen_at(camera, picture, origin + size * np.outer((START, LENGTH), way * R[:, axis])) for way in (1, -1)
+            ]
+            covered = [any(_covers(line, seen_at(camera, picture, ends)) for ends in drawn) for line in both]
+            lines[Handle(ARROW, axis)] = both[covered[0] and not covered[1]]
         if toward > EDGE:
             round_it = ring(R, axis)
             ring_handle = Handle(RING, axis)
             lines[ring_handle] = seen_at(camera, picture, origin + size * RADIUS * round_it)
             behind[ring_handle] = round_it @ sight < -0.05
     return Shape(frame, size, lines, behind)
+
+
+def _covers(line: np.ndarray, other: np.ndarray) -> bool:
+    """Whether two lines (2, 2) from about one place, px, point the same way."""
+    one, two = line[1] - line[0], other[1] - other[0]
+    return bool(one @ two > COVERING * np.linalg.norm(one) * np.linalg.norm(two))
 
 
 def ring(R: np.ndarray, axis: int) -> np.ndarray:
@@ -157,13 +174,13 @@ class HandleLayer(QWidget):
         self.cursor_at = QPointF()
         self.hide()
 
-    def show_frame(self, frame: np.ndarray | None) -> None:
-        """Show the handles of a frame (4, 4) in the robot's world, m; None hides them."""
+    def show_frame(self, frame: np.ndarray | None, others: Sequence[np.ndarray] = ()) -> None:
+        """Show the handles of a frame (4, 4) in the robot's world, m; None hides them. `others` as in `shape`."""
         viewport, seen = self._viewport, None
         if frame is not None:
             placed = frame.copy()
             placed[:3, 3] += viewport.center
-            seen = shape(placed, viewport.camera, (viewport.width(), viewport.height()))
+            seen = shape(placed, viewport.camera, (viewport.width(), viewport.height()), others)
         before, self.shape = self.shape, seen
         viewport.labels.keep_clear(None if seen is None else seen.box)
         if seen is None:

@@ -143,6 +143,12 @@ class Overlays(QObject):
         self._pushes = tuple(acting)
         self._change()
 
+    def pushed(self, link: int, pose: np.ndarray) -> list[np.ndarray]:
+        """Return the vectors (3,), in the world, of the arrows at a link at `pose` (4, 4)."""
+        of_link = [each for each in self._pushes if each.link == link]
+        turned = [part if each.world else pose[:3, :3] @ part for each in of_link for part in np.split(each.wrench, 2)]
+        return [vector for vector in turned if vector.any()]
+
     def set_distance(self, ends: Sequence[distance.End]) -> None:
         """Draw a line with its length between two points, a point alone, or nothing."""
         if ends or self.distance:

@@ -45,7 +45,13 @@ class Shot:
         point, normal, force, state = (
             x[shown] for x in (contacts.point, contacts.normal, contacts.force, contacts.state)
         )
-        return marks(point + center, normal, force, state, *self.marked)
+        return marks(point + center, normal, force, state, *self.marked, self._bodies(contacts)[shown])
+
+    def _bodies(self, contacts: Contacts) -> NDArray[np.float64]:
+        """Return the radius, m, of the smaller link at each contact; infinite for links that are not drawn."""
+        radii = np.append(np.zeros(0) if self.content is None else self.content.radii, np.inf)
+        links = np.stack([contacts.link, contacts.other])
+        return np.asarray(radii[np.where((links >= 0) & (links < len(radii)), links, -1)].min(0))
 
     def view_of(self, frame: Snapshot, size: tuple[int, int], batch: Batch | None = None) -> View:
         """Return a view of the robot alone in a state; of a batch, `batch` is drawn."""

@@ -30,7 +30,7 @@ def batch_values(
     if before is not None and before.checkpoint.v.shape == v.shape and frame.time > before.time:
         rate = (v - before.checkpoint.v) / (frame.time - before.time)
     effort, setpoint = settings.effort(q, v, tau, target), np.where(settings.kp > 0, target, np.nan)
-    contact = [contact_in(frame, robot) for robot in range(robots)] if CONTACTS in quantity.kind else [None] * robots
+    contact = [contact_in(frame, robot) for robot in range(robots)] if quantity.kind in CONTACTS else [None] * robots
     time = np.full(robots, frame.time)
     if settings.parameters is None or quantity.kind not in OF_MASSES:
         states = States(time, q, v, rate, effort, setpoint, contact)

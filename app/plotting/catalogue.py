@@ -48,8 +48,9 @@ class Slot(NamedTuple):
 
     def of(self, owner: Owner) -> Quantity:
         """Return the owner's quantity."""
-        subject, name, number, _ = owner
-        return Quantity(subject, name, self.kind, self.part, self.unit, number, self.words, self.relative)
+        subject, name, number, _, row = owner
+        limits = () if row is None or self.kind not in _LIMITED else (row.reach(_LIMITED[self.kind]),)
+        return Quantity(subject, name, self.kind, self.part, self.unit, number, self.words, self.relative, *limits)
 
 
 class Owner(NamedTuple):
@@ -59,6 +60,7 @@ class Owner(NamedTuple):
     name: str
     number: int
     slots: tuple[Slot, ...]
+    row: Coordinate | None = None
 
 
 class Quantities(Sequence[Quantity]):
@@ -178,6 +180,8 @@ def _of_robot(model: engine.Model) -> tuple[Slot, ...]:
     if model.collisions:
         slots += _vector("contact force", FORCE, "total ground reaction")
         slots += Slot("contacts", "", COUNT, "number count"), Slot("contact residual", "", RESIDUAL, "error tolerance")
+        if any(joint.kind == "floating" for joint in model.joints):
+            slots.append(Slot("support margin", "", LENGTH, "polygon balance tips"))
     return tuple(slots)
 
 
@@ -190,6 +194,10 @@ _JOINT_UNITS = {
     False: (LENGTH, VELOCITY, ACCELERATION, FORCE),
 }
 """The units of position, velocity, acceleration and effort, by whether a coordinate is an angle."""
+_LIMITED = {
+    "position": "target", "position setpoint": "target", "velocity": "velocity", "torque": "effort", "force": "effort",
+}  # fmt: skip
+"""The drive mode whose limits a joint's quantity has."""
 
 
 def _of_joints(model: engine.Model) -> Iterator[Owner]:
@@ -198,7 +206,7 @@ def _of_joints(model: engine.Model) -> Iterator[Owner]:
         sort = row.angular, row.driveable, row.holdable, row.leader is not None
         if sort not in slots:
             slots[sort] = tuple(_of_coordinate(row))
-        yield Owner("joint", row.name, k, slots[sort])
+        yield Owner("joint", row.name, k, slots[sort], row)
 
 
 def _of_coordinate(row: Coordinate) -> Iterator[Slot]:

@@ -107,9 +107,8 @@ class Probe(Attachment):
         if running.model is not self._model:
             self._model, self._rows = running.model, coordinates(running.model)
         self.quantities = tuple(quantities)
-        contact = any(CONTACTS in kind for kind in kinds)
         self._cost = 0.0
-        self._wants = bool(kinds & EFFORTS), bool(kinds & SETPOINTS), contact
+        self._wants = bool(kinds & EFFORTS), bool(kinds & SETPOINTS), bool(kinds & CONTACTS)
         self.after_jump(running)
 
     def most_steps(self, running: Running) -> int | None:

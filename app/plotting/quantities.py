@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,6 +17,7 @@ from app.acting.loaded_robot import alone
 from app.desktop.angles import ANGLES
 from app.plotting.series import Series
 from app.simulation.contacts import ContactForces
+from app.simulation.support import support_of
 
 Array = np.ndarray
 
@@ -72,6 +74,8 @@ class Quantity:
     """Further search words."""
     relative: bool = False
     """Whether it is displayed as the difference from its curve's first value."""
+    limits: tuple[float, float] = field(default=(-math.inf, math.inf), compare=False)
+    """The joint's least and largest value, SI; infinite where it has none."""
 
     @property
     def label(self) -> str:
@@ -215,6 +219,15 @@ def _unknown(e: Evaluation, _: Quantity) -> Array:
     return np.full(len(e.states.time), np.nan)
 
 
+def _support_margin(e: Evaluation, _: Quantity) -> Array:
+    robot, center = alone(e.model), center_of_mass(e.model, e.link_poses)
+    found = (
+        None if contact is None else support_of(robot, contact.contacts, here, e.model.gravity)
+        for contact, here in zip(e.states.contact, center, strict=True)
+    )  # fmt: skip
+    return np.array([np.nan if support is None else support.margin for support in found])
+
+
 _FORMULAS: dict[tuple[str, str], Callable[[Evaluation, Quantity], Array]] = {
     ("joint", "position"): _position,
     ("joint", "velocity"): lambda e, at: _rate(e, e.states.v, at),
@@ -239,9 +252,11 @@ _FORMULAS: dict[tuple[str, str], Callable[[Evaluation, Quantity], Array]] = {
     (GHOST, "ghost deviation"): _unknown,
     (GHOST, "ghost energy"): _unknown,
     ("robot", "contact residual"): lambda e, _: _of_contacts(e, "residual"),
+    ("robot", "support margin"): _support_margin,
 }
-EFFORTS, SETPOINTS, CONTACTS = frozenset(("torque", "force")), frozenset(("position setpoint", "error")), "contact"
-"""The kinds that need more of a sample than q and v; for contacts, a part of their names."""
+EFFORTS, SETPOINTS = frozenset(("torque", "force")), frozenset(("position setpoint", "error"))
+CONTACTS = frozenset(("contact force", "contacts", "contact residual", "support margin"))
+"""The kinds that need more of a sample than q and v."""
 _ENERGIES = "kinetic energy", "potential energy", "total energy", "energy drift"
-OF_MASSES = frozenset((*_ENERGIES, "centre of mass", "momentum", "angular momentum"))
+OF_MASSES = frozenset((*_ENERGIES, "centre of mass", "momentum", "angular momentum", "support margin"))
 """The kinds that depend on a robot's masses."""

@@ -148,7 +148,7 @@ def _states(pairs: Sequence[_FramePair], wanted: Wanted, sampled: bool) -> tuple
     settings, robot = pairs[0].frame.setup.settings, wanted.robot
     robot = robot if robot < settings.batch else 0
     pulled = settings.kp[robot if len(settings.kp) > 1 else 0] > 0
-    with_contacts = any(CONTACTS in each.kind for each in wanted.quantities)
+    with_contacts = any(each.kind in CONTACTS for each in wanted.quantities)
     q, v, rate, effort, target, contact = [], [], [], [], [], []
     for frame, before in pairs:
         at = frame.checkpoint

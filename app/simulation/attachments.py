@@ -1,7 +1,7 @@
 """Attachments to the simulation's steps: controllers, state-dependent forces, recordings.
 
-The loop takes steps in batches, within which efforts, setpoints and wrenches are constant. An attachment may shorten a
-batch, set its inputs, and read its results.
+The loop takes steps in batches, within which efforts, setpoints and wrenches are constant unless an attachment varies
+them. An attachment may shorten a batch, set its inputs, and read its results.
 """
 
 from __future__ import annotations
@@ -31,6 +31,19 @@ class Attachment:
     def before_steps(self, running: Running, count: int) -> bool:  # noqa: ARG002
         """Set the inputs of the next `count` steps; return False to process commands first and be called again."""
         return True
+
+    @property
+    def vary(self) -> bool:
+        """Whether each step of a batch has inputs of its own, which `before_next` sets."""
+        return False
+
+    @property
+    def needs_constant_inputs(self) -> bool:
+        """Whether inputs must not vary within a batch."""
+        return False
+
+    def before_next(self, running: Running) -> None:
+        """Set the inputs of one step of a batch, other than its first, if any attachment has them `vary`."""
 
     def after_steps(self, running: Running, count: int) -> None:
         """Handle `count` completed steps; on a GPU, called once their frame has arrived."""

@@ -48,13 +48,14 @@ def contacts_of(touches: engine.Contacts | None, dt: float, robot: int) -> Conta
 class ContactForces(NamedTuple):
     """Forces (F, 3), N, world frame, on links (F,); the number of contacts; the residual of their impulses.
 
-    A contact between two of the robot's links has one force on each.
+    A contact between two of the robot's links has one force on each. `contacts` are what they act at, None if nothing.
     """
 
     link: np.ndarray
     force: np.ndarray
     number: int
     residual: float
+    contacts: Contacts | None = None
 
 
 def contact_forces(touches: engine.Contacts, dt: float, robot: int) -> ContactForces:
@@ -63,6 +64,5 @@ def contact_forces(touches: engine.Contacts, dt: float, robot: int) -> ContactFo
     force, other = contacts.impulse[0] / dt, contacts.other[0]
     inner = other >= 0
     links = np.concatenate([contacts.link[0], other[inner]])
-    return ContactForces(
-        links, np.concatenate([force, -force[inner]]), int(contacts.number[0]), float(contacts.residual[0])
-    )
+    both, number, residual = np.concatenate([force, -force[inner]]), int(contacts.number[0]), contacts.residual[0]
+    return ContactForces(links, both, number, float(residual), contacts_of(touches, dt, robot))

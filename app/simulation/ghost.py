@@ -99,6 +99,11 @@ class Ghost(MadeApart):
             self.report_problem("")
             self.reset_to_robot(running)
 
+    @property
+    def needs_constant_inputs(self) -> bool:
+        """Whether there is a ghost, whose steps follow the robot's with the inputs of the last one."""
+        return self._simulation is not None
+
     def most_steps(self, running: Running) -> int | None:  # noqa: ARG002
         """Return the number of steps to the next common time."""
         if self._simulation is None or not self._ahead:

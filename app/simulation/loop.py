@@ -237,14 +237,21 @@ class Loop:
         """Take at most `count` steps in one call; return their number, 0 if an attachment has to be waited for."""
         running = self._running
         count = min([count, *filter(None, (attachment.most_steps(running) for attachment in self._attachments))])
+        vary = any(attachment.vary for attachment in self._attachments)
+        if vary and any(attachment.needs_constant_inputs for attachment in self._attachments):
+            count = 1
         if not all(attachment.before_steps(running, count) for attachment in self._attachments):
             return 0
-        seconds = running.advance(count)
+        seconds = running.advance(count, self._before_next if vary else None)
         self._changed = True
         if not running.on_gpu:
             self._pace.learn(seconds / count)
             self._notify_attachments(count)
         return count
+
+    def _before_next(self) -> None:
+        for attachment in self._attachments:
+            attachment.before_next(self._running)
 
     def _notify_attachments(self, count: int) -> None:
         for attachment in self._attachments:

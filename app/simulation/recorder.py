@@ -101,6 +101,9 @@ class Recorder(Attachment):
             self._keep_inputs()
         return True
 
+    def before_next(self, running: Running) -> None:
+        self.recording.note(running.simulation)
+
     def after_steps(self, running: Running, count: int) -> None:  # noqa: ARG002
         self.recording.add(running.simulation, over=self._over)
         self._begins = False

@@ -178,7 +178,7 @@ class Running:
         if self.on_gpu:
             return self.time, self.q[self.robot].copy(), self.v[self.robot].copy()
         simulation = self.simulation
-        return self.time_before + simulation.time, simulation.q[self.robot].copy(), simulation.v[self.robot].copy()
+        return self.next_time, simulation.q[self.robot].copy(), simulation.v[self.robot].copy()
 
     @property
     def own_model(self) -> engine.Model:
@@ -203,21 +203,38 @@ class Running:
         touches = None if self._placed else self.simulation.contacts
         return None if touches is None else contact_forces(touches, self.simulation.dt, self.robot)
 
-    def advance(self, count: int) -> float:
-        """Take `count` steps, on a GPU up to the frame that `collect` reads; return the call's duration, s."""
+    @property
+    def next_time(self) -> float:
+        """The time at which the next step begins, s."""
+        return self.time_before + self.simulation.time
+
+    def advance(self, count: int, before_next: Callable[[], None] | None = None) -> float:
+        """Take `count` steps, on a GPU up to the frame that `collect` reads; return the call's duration, s.
+
+        `before_next` is called before each step but the first.
+        """
         if self.on_gpu and not self.waits_for_frame:
             self._reader.begin()
         began = time.perf_counter()
-        self.simulation.step(count)
+        if before_next is None:
+            self._step(count)
+        else:
+            for k in range(count):
+                if k:
+                    before_next()
+                self._step(1)
         if self.on_gpu:
             self._reader.request()
             self.waits_for_frame, self.under_way = True, self.under_way + count
         self._has_stepped, self._placed = True, False
         seconds = time.perf_counter() - began
-        if (touches := self.simulation.contacts) is not None:
-            self._residuals.append(touches.worst.max())
         self._call_seconds += seconds
         return seconds
+
+    def _step(self, count: int) -> None:
+        self.simulation.step(count)
+        if (touches := self.simulation.contacts) is not None:
+            self._residuals.append(touches.worst.max())
 
     @property
     def ready(self) -> bool:

@@ -20,7 +20,7 @@ from scipy.spatial import ConvexHull
 
 from engine import lie
 from engine.lie import Array
-from engine.model.model import Indices
+from engine.model.coupling import Indices
 
 SEARCH = 200  # refinements of the search for a normal, by ever smaller angles
 

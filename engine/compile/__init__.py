@@ -1,6 +1,7 @@
 """Kernels: functions that are compiled to machine code on their first call, and cached on disk.
 
-A kernel's source goes to LLVM in one pass (`translate`), with an entry function that Python calls (`entry`).
+A kernel's source goes to LLVM in one pass (`statements`, `expressions`), with an entry function that Python calls
+(`entry`).
 """
 
 from __future__ import annotations

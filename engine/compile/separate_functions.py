@@ -10,6 +10,7 @@ import re
 
 _SMALL = 60
 """Lines of a function that is inlined wherever it is called."""
+_NUMBERED = re.compile(r'@"(?!llvm\.)(\w+)\.(\d+)"')
 _NAME = re.compile(r'^define [^@]*@"([^"]+)"')
 _CALLED = re.compile(r'\bcall [^@\n]*@"([^"]+)"')
 _HEAD = re.compile(r"^\.(?:version|target|address_size)\b.*\n", re.MULTILINE)
@@ -18,11 +19,12 @@ _DECLARED = re.compile(r"^(?:\.extern )?(\.func [^{;]*;)\n", re.MULTILINE)
 
 def parts(code: str) -> list[str]:
     """The parts of LLVM IR, the longest first."""
-    head, *texts = re.split(r"^(?=define )", code, flags=re.MULTILINE)
+    # LLVM makes valid names of PTX for functions of its own module only
+    head, *texts = re.split(r"^(?=define )", _NUMBERED.sub(r'@"\1__\2"', code), flags=re.MULTILINE)
     divided = [_without_declarations(text) for text in texts]
     function, declared = {_name(text): text for text, _ in divided}, [rest for _, rest in divided]
-    calls = {name: [x for x in _CALLED.findall(text) if x in function] for name, text in function.items()}
-    callers = [x for called in calls.values() for x in called]
+    callers = [x for text in function.values() for x in _CALLED.findall(text)]
+    calls = {name: function.keys() & set(_CALLED.findall(text)) for name, text in function.items()}
     first = next(iter(function))
     small = {x for x in function if x != first and function[x].count("\n") <= _SMALL}
     roots = [x for x in function if x == first or (callers.count(x) > 1 and x not in small)]
@@ -32,7 +34,7 @@ def parts(code: str) -> list[str]:
         while waiting:
             name = waiting.pop()
             own.append(name)
-            waiting += [x for x in calls[name] if x not in roots and x not in own and x not in waiting]
+            waiting += sorted(calls[name].difference(roots, own, waiting))
         bodies = [_define(function[x], x in roots, x in small) for x in own]
         others = [_declare(function[x]) for x in roots if x not in own and any(x in calls[y] for y in own)]
         found.append("\n".join((head, *declared, *others, *bodies)))

@@ -10,7 +10,7 @@ from llvmlite import ir
 from engine.compile import arithmetic
 from engine.compile.builder import Builder
 from engine.compile.fusing import fuse
-from engine.compile.translate import Frame
+from engine.compile.statements import Frame
 from engine.compile.values import (
     BOOL,
     DOUBLE,

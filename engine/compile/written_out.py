@@ -16,7 +16,7 @@ from llvmlite import ir
 
 from engine.compile.builder import Builder
 from engine.compile.optimizing import parsed, tuned
-from engine.compile.translate import Frame
+from engine.compile.statements import Frame
 from engine.compile.units import Emitted, Unit
 from engine.compile.values import ELEMENTS, INT, Array, Record, of_python, real, writing_out
 

@@ -1,8 +1,9 @@
 """The robot model: the immutable `Model`, its joints and shapes, and the array layout for compiled kernels."""
 
+from engine.model.coupling import Coupling
 from engine.model.diagnostic import Diagnostic, Edit, ModelError
 from engine.model.joints import FREE, PRISMATIC, REVOLUTE, SPHERICAL, Joint, JointKind
-from engine.model.model import EARTH, WORLD, Coupling, Model
+from engine.model.model import EARTH, WORLD, Model
 from engine.model.shapes import Collision, Shape, Visual
 
 __all__ = [

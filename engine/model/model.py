@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine import lie
+from engine.model.coupling import Coupling, Indices
 from engine.model.diagnostic import Diagnostic, ModelError
 from engine.model.joints import FREE, NQ, NV, Joint
 from engine.model.shapes import Collision, Visual
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from engine.model.composition import Part
 
 Array = NDArray[np.floating]
-Indices = NDArray[np.int64]
 
 WORLD = -1
 EARTH = (0.0, 0.0, -9.81)
@@ -367,30 +367,3 @@ def spatial_inertias(mass: Array, first_moment: Array, inertia: Array) -> Array:
     J[..., :3, :3], J[..., :3, 3:], J[..., 3:, :3] = inertia, mc, -mc
     J[..., 3:, 3:] = mass[..., None, None] * np.eye(3)
     return J
-
-
-@dataclass(frozen=True)
-class Coupling:
-    """``q_tree = G q + g₀`` as gathers: each tree coordinate depends on one independent coordinate."""
-
-    q_index: Indices
-    q_scale: Array
-    q_offset: Array
-    v_index: Indices
-    v_scale: Array
-    nv: int
-
-    def expand_q(self, q: Array) -> Array:
-        """Map q, (..., nq) -> (..., tree_nq)."""
-        return q[..., self.q_index] * self.q_scale + self.q_offset
-
-    def expand_v(self, v: Array) -> Array:
-        """Map v or v̇, (..., nv) -> (..., tree_nv); G is constant."""
-        return v[..., self.v_index] * self.v_scale
-
-    @cached_property
-    def G(self) -> Array:
-        """The matrix G (tree_nv, nv)."""
-        G = np.zeros((len(self.v_index), self.nv))
-        G[np.arange(len(self.v_index)), self.v_index] = self.v_scale
-        return G

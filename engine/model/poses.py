@@ -6,8 +6,8 @@ import numpy as np
 
 from engine.lie import Array, rotation_from_quaternion
 from engine.model import PRISMATIC, REVOLUTE, Model
+from engine.model.coupling import Indices
 from engine.model.joints import BODY_JOINTS, NV
-from engine.model.model import Indices
 
 
 def body_poses(model: Model, q: Array) -> Array:

@@ -23,8 +23,8 @@ from engine import figures
 from engine.robot_arguments import DONE, INTERRUPTED, NO, CallError, console, count, print_message
 from engine.study import pictures
 from engine.study.results import MANIFEST, parquet, parts, write_csv
-from engine.study.shares import wilson
 from engine.study.study import Study, StudyProgress
+from engine.study.summaries import wilson
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:

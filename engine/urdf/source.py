@@ -89,8 +89,8 @@ class Source:
         """Hide a range from the parser, keeping line breaks."""
         self._xml[start:end] = self._xml[start:end].translate(_BLANKED)
 
-    def _declarations(self, truly: str | None) -> None:
-        """Check the XML declarations before the root element; `truly` is the encoding if they name none."""
+    def _declarations(self, actual: str | None) -> None:
+        """Check the XML declarations before the root element; `actual` is the encoding if they name none."""
         for count, (start, end) in enumerate(list(self._prolog())):
             attributes = {name: value for name, _, value in _attributes(self.data, start + len(b"<?xml"))}
             self._blank(start, end)
@@ -98,15 +98,15 @@ class Source:
                 self._odd(start, "XML", "a second XML declaration", "not used", (self._without(start, end),))
                 continue
             version, encoding = attributes.get("version", ""), attributes.get("encoding", "")
-            named = f' encoding="{"UTF-8" if truly else encoding}"' if encoding else ""
+            named = f' encoding="{"UTF-8" if actual else encoding}"' if encoding else ""
             repair = self._first(start, end, f'<?xml version="1.0"{named}?>')
             if start != self._mark:
                 self._odd(start, "XML", "the XML declaration is not at the start", "read as if it were", repair)
             if version != "1.0":
                 came = f"the XML version is {version!r}" if version else "no XML version"
                 self._odd(start, "XML", came, 'read as 1.0; write version="1.0"', repair)
-            if truly:
-                used = f'read as {truly.upper()}; write encoding="UTF-8"'
+            if actual:
+                used = f'read as {actual.upper()}; write encoding="UTF-8"'
                 self._odd(start, "XML", f"the text is not in the encoding {encoding!r}", used, repair)
 
     def _prolog(self) -> Iterator[tuple[int, int]]:

@@ -4,6 +4,7 @@
 // neighbours tells, colours are mixed. After T. Lottes, FXAA, NVIDIA 2009, with one pair of places along the edge.
 
 uniform sampler2D picture;
+uniform bool doors;  // whether what is translucent covers every other pixel, see robot.frag
 out vec4 color;
 
 const vec3 BRIGHTNESS = vec3(0.299, 0.587, 0.114);
@@ -11,8 +12,12 @@ const float LEAST = 1.0 / 24.0;  // contrast below which nothing is an edge
 const float SHARE = 1.0 / 8.0;   // of the brightest neighbour, below which nothing is one
 const float REACH = 4.0;         // pixels along an edge at most
 
-float bright(ivec2 at, ivec2 last) {
-    return dot(texelFetch(picture, clamp(at, ivec2(0), last), 0).rgb, BRIGHTNESS);
+vec3 pixel(ivec2 at) {
+    return texelFetch(picture, clamp(at, ivec2(0), textureSize(picture, 0) - 1), 0).rgb;
+}
+
+float bright(ivec2 at) {
+    return dot(pixel(at), BRIGHTNESS);
 }
 
 vec3 there(vec2 place) {
@@ -20,12 +25,21 @@ vec3 there(vec2 place) {
 }
 
 void main() {
-    ivec2 size = textureSize(picture, 0), at = ivec2(gl_FragCoord.xy), last = size - 1;
+    ivec2 size = textureSize(picture, 0), at = ivec2(gl_FragCoord.xy);
     vec4 here = texelFetch(picture, at, 0);
     color = here;
+    if (doors) {
+        ivec2 x = ivec2(1, 0), y = ivec2(0, 1);
+        vec3 beside = 0.25 * (pixel(at + x) + pixel(at - x) + pixel(at + y) + pixel(at - y));
+        vec3 aslant = 0.25 * (pixel(at + x + y) + pixel(at - x - y) + pixel(at + x - y) + pixel(at - x + y));
+        if (distance(here.rgb, aslant) < distance(here.rgb, beside)) {  // of a chequered surface
+            color.rgb = mix(here.rgb, beside, 0.5);
+            return;
+        }
+    }
     float middle = dot(here.rgb, BRIGHTNESS);
-    float a = bright(at + ivec2(-1, 1), last), b = bright(at + ivec2(1, 1), last);
-    float c = bright(at + ivec2(-1, -1), last), d = bright(at + ivec2(1, -1), last);
+    float a = bright(at + ivec2(-1, 1)), b = bright(at + ivec2(1, 1));
+    float c = bright(at + ivec2(-1, -1)), d = bright(at + ivec2(1, -1));
     float low = min(middle, min(min(a, b), min(c, d))), high = max(middle, max(max(a, b), max(c, d)));
     if (high - low < max(LEAST, SHARE * high)) return;
     vec2 along = vec2(c + d - a - b, a + c - b - d);

@@ -171,6 +171,24 @@ def test_the_shadow_of_what_is_translucent_is_lighter_and_even(tmp_path, detail)
         assert away[opacity].mean(2).std() < 0.1 * dark, opacity
 
 
+@pytest.mark.usefixtures("gl")
+@pytest.mark.parametrize("detail", [1, 2, 3])
+def test_a_draft_of_what_is_translucent_is_not_chequered(tmp_path, detail):
+    """Every other pixel of it is left out, and in a lower resolution those were seen one by one."""
+    path = tmp_path / "board.urdf"
+    path.write_text(
+        '<robot name="board"><link name="board"><visual><geometry><box size="2 2 2"/></geometry>'
+        '<material name="m"><color rgba="0.9 0.5 0.2 0.4"/></material></visual></link></robot>',
+        "utf-8",
+    )
+    model = engine.load(path)
+    camera = Camera(np.zeros(3), 2.2, -np.pi / 2, 0.0)  # at one side
+    drawn = offscreen.draw(Scene(model), engine.link_poses(model, model.neutral()), 240, 180, camera, detail=detail)
+    red = drawn[60:120, 80:160, 0].astype(float)
+    assert red.mean() > 60
+    assert np.abs(np.diff(red, axis=1)).max() < 0.15 * red.mean()
+
+
 def test_the_bars_of_a_link_whose_mesh_is_read_are_opaque(tmp_path):
     """Else they are dotted where a pixel has one sample, above a full shadow."""
     path = tmp_path / "waiting.urdf"

@@ -186,6 +186,21 @@ def test_the_view_menu_shows_and_hides_the_arrows_under_the_feet(qtbot, opened):
     assert np.abs(picture(window) - shown).max() < 20
 
 
+def test_marks_do_not_hide_a_small_body(qtbot, opened):
+    """Discs of 30 mm, as of the robot's size, covered the sides of a cube of 50 mm."""
+    place = np.eye(4)
+    place[:3, 3] = (0.4, 0.2, 0.0251)
+    cube = engine.free_body("box", (0.05, 0.05, 0.05), 0.1, "cube")
+    window = opened(engine.compose(engine.load(engine.find_robot("arm7")), engine.Part(cube, place, "cube/")))
+    window.workbench.configuring.set_ground(True)
+    stand(qtbot, window)
+    contacts, marks = window.workbench.shown.contacts, window.viewport.view().marks
+    assert set(contacts.link) == {window.workbench.robot.model.link_names.index("cube/cube")}
+    discs, pins = np.split(np.linalg.norm(marks.rods[: 2 * len(contacts.link), :3, 0], axis=1), 2)
+    assert 0.004 < discs.max() < 0.01
+    assert pins.max() < 0.0015
+
+
 def test_without_ground_there_are_none(qtbot, opened):
     window = opened(QUADRUPED)
     stand(qtbot, window)

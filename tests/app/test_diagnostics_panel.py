@@ -137,6 +137,39 @@ def test_of_long_lines_the_beginning_is_seen(qtbot, tmp_path):
     assert panel.excerpt.horizontalScrollBar().value() == 0
 
 
+def test_many_warnings_of_one_kind_are_one_row_that_unfolds(qtbot):
+    def alike(k: int) -> engine.Diagnostic:
+        moved = f"nothing that link 'l{k}' moves has inertia"
+        return engine.Diagnostic("warning", k + 1, f"joint 'j{k}'", moved, f"give link 'l{k}' mass")
+
+    panel = DiagnosticsPanel()
+    qtbot.addWidget(panel)
+    panel.resize(900, 300)
+    panel.show()
+    other = engine.Diagnostic("warning", 50, "<mass>", "the mass is 0", "give it in kilograms")
+    panel.show_file(__file__, "arm.urdf", [alike(0), other, *map(alike, range(1, 4))])
+    assert panel.list.topLevelItemCount() == 5  # so few are read one by one
+    panel.show_file(__file__, "arm.urdf", [alike(0), other, *map(alike, range(1, 60))])
+    panel.add([alike(60)])
+    assert panel.summary.text() == "arm.urdf: 62 warnings"
+    folded, single = map(panel.list.topLevelItem, range(panel.list.topLevelItemCount()))
+    assert "61 alike" in folded.text(ELEMENT)
+    assert (single.text(PROBLEM), folded.childCount()) == ("the mass is 0", 61)
+    assert not folded.isExpanded()
+    assert panel.excerpt.toPlainText().split()[:2] == ["▸", "1"]  # the first is selected
+    panel.copy()
+    lines = QApplication.clipboard().text().splitlines()
+    assert len(lines) == 61
+    folded.setExpanded(True)
+    panel.list.clearSelection()
+    panel.list.setCurrentItem(folded.child(7))
+    assert "joint" in folded.child(7).text(ELEMENT)
+    words = panel.excerpt.toPlainText().split()
+    assert words[words.index("▸") + 1] == "8"
+    panel.copy()
+    assert len(QApplication.clipboard().text().splitlines()) == 62
+
+
 def test_a_file_of_many_problems_opens_high_enough_and_at_its_first_error(qtbot, arm, tmp_path):
     file, docks = tmp_path / "broken.urdf", arm.docks
     links = "".join(f'<link name="l{k}"><inertial><mass value="{k}kg"/></inertial></link>' for k in range(9))

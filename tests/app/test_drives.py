@@ -140,6 +140,7 @@ def test_a_sine_pulls_the_target_and_a_run_repeats(qtbot, arm):
     type_in(qtbot, form.amplitude, "15")
     type_in(qtbot, form.period, "0.5")
     assert bench.robot.drive_of(3) == Drive("target", 0.0, "sine", math.radians(15), 0.5)
+    type_in(qtbot, form.phase, "60")
     seen = []
     for _ in range(2):
         for _ in range(60):
@@ -149,8 +150,8 @@ def test_a_sine_pulls_the_target_and_a_run_repeats(qtbot, arm):
         press(qtbot, arm, arm.run.reset)
         wait(qtbot, lambda: bench.robot.newest.time == 0)
     np.testing.assert_array_equal(seen[0][0], seen[1][0])
-    held = 60 * bench.robot.settings.dt - 0.002  # the last time at which it was worked out
-    assert seen[0][1] == pytest.approx(math.radians(15) * math.sin(2 * math.pi * held / 0.5))
+held = 59 * bench.robot.settings.dt  # when the last step began
+    assert seen[0][1] == pytest.approx(math.radians(15) * math.sin(2 * math.pi * held / 0.5 + math.pi / 3))
     cell = arm.joints.table.index(3, DRIVE)
     assert "~" in arm.joints.table.data(cell)
     assert "position, sine; effort" in arm.joints.table.data(cell, Qt.ItemDataRole.ToolTipRole)
@@ -226,7 +227,8 @@ def test_the_field_that_has_the_focus_shows_what_undo_and_redo_bring_back(qtbot,
     form, control = choose(qtbot, arm, 1), Qt.KeyboardModifier.ControlModifier
     pick(form.mode, "velocity")
     pick(form.wave, "sine")
-    for box, number in ((form.value, 50.0), (form.amplitude, 3.0), (form.period, 2.5), (form.kd, 40.0)):
+    waves = (form.amplitude, 3.0), (form.period, 2.5), (form.phase, 30.0)
+    for box, number in ((form.value, 50.0), *waves, (form.kd, 40.0)):
         with case(box.accessibleName()):
             before = box.value()
             type_in(qtbot, box, number)

@@ -1,5 +1,6 @@
 """Posing the robot by hand in the window: links that are dragged, and the handles of the selected one."""
 
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -228,6 +229,32 @@ def test_a_ring_turns_the_link_about_its_axis_where_it_is(qtbot, arm):
         np.testing.assert_allclose(after[:3, axis], before[:3, axis], atol=1e-5)
         turned += not np.allclose(after, before, atol=1e-3)
     assert turned >= 2
+
+
+def test_a_handle_does_not_cover_the_arrow_of_a_force(qtbot, arm):
+    """It points the other way, and moves the link as before."""
+    posing, link = arm.features[HandPosing], len(arm.workbench.robot.model.link_names) - 1
+    arm.selection.choose(link)
+    wait(qtbot, lambda: posing.handles.shape is not None)
+    before = {axis: posing.handles.shape.lines[Handle(ARROW, axis)].copy() for axis in range(3)}
+    axis = next(k for k in range(3) if Handle(ARROW, k) in posing.handles.shape.lines)
+    wrench = np.zeros(6)
+    wrench[3 + axis] = 25.0
+    arm.workbench.wrenching.set(link, wrench, False, 0.0, math.inf)
+    arm.refresh()
+
+    def turned() -> list[bool]:
+        lines = posing.handles.shape.lines
+        ways = {k: np.diff(lines[Handle(ARROW, k)], axis=0)[0] @ np.diff(before[k], axis=0)[0] for k in before}
+        return [ways[k] < 0 for k in range(3)]
+
+    wait(qtbot, lambda: turned() == [k == axis for k in range(3)])
+    origin = pose(arm, link)
+    start = handle_place(arm, ARROW, axis)
+    away = posing.handles.shape.lines[Handle(ARROW, axis)]
+    step = (away[1] - away[0]) / np.linalg.norm(away[1] - away[0]) * 30
+    drag(qtbot, arm, start, QPoint(*map(round, step)), LEFT)
+    wait(qtbot, lambda: (origin[:3, axis] @ (pose(arm, link) - origin)[:3, 3]) < -0.005)
 
 
 def test_the_handles_of_a_free_base_shift_and_turn_the_robot(qtbot, opened):

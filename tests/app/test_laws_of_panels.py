@@ -225,6 +225,7 @@ def test_a_joints_form_asks_for_the_drive_that_it_shows(chance, tmp_path, qtbot)
                 (drive.value, drive.amplitude), abs=0.0051 * UNITS[unit]
             )
             assert again.period == pytest.approx(drive.period, abs=0.0051)
+            assert again.phase == pytest.approx(drive.phase, abs=math.radians(0.0051))
             assert (form.kp.value(), form.kd.value()) == pytest.approx(gains, abs=0.0051)
             velocity, effort = chance.normal(size=2)
             form.show_motion(velocity, effort)

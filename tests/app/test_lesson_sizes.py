@@ -42,6 +42,19 @@ def test_presentation_size_has_larger_type_and_more_room(qtbot, window, taught):
     theme.apply(QApplication.instance(), not theme.is_dark())
 
 
+def test_a_lesson_keeps_its_height_beside_compare(qtbot, window, taught):
+    """Compare extended below it, and left its picture some 40 px."""
+    taught("abia", engine.chain(8), 3)
+    window.resize(1000, 650)
+    wait(qtbot, lambda: window.width() == 1000)
+    lesson, compare = window.docks["Lesson"], window.docks["Compare"]
+    for title in ("Compare", "Joints"):
+        window.docks.show_in_front(title)
+    wait(qtbot, lambda: compare.width() == window.width())
+    window.docks.show_in_front("Lesson")
+    wait(qtbot, lambda: compare.width() < 600 and lesson.height() > 480)
+
+
 @pytest.mark.parametrize("robot", [engine.find_robot("arm7"), engine.chain(16)], ids=["arm7", "chain"])
 def test_no_step_has_to_be_scrolled_and_all_type_can_be_read(qtbot, window, taught, robot):
     view, dock = taught(NAMES[0], robot), window.docks["Lesson"]

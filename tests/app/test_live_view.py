@@ -156,7 +156,7 @@ def test_its_run_is_plotted_exported_and_kept_like_any_other(qtbot, window, star
     wait(qtbot, lambda: view.reader is None)
     run, recording = bench.replay.growing, bench.replay.recording
     effort = next(each for each in catalogue(bench.robot.model) if each.kind in EFFORTS)
-    force = next(each for each in catalogue(bench.robot.model) if CONTACTS in each.kind)
+    force = next(each for each in catalogue(bench.robot.model) if each.kind in CONTACTS)
     wanted = Wanted(run, run.first, run.last, 0, (effort, force), bench.robot.coordinates)
     _, values = evaluate(recording, wanted, range(1, run.last + 1))
     assert np.all(np.isfinite(values))

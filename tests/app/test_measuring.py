@@ -119,6 +119,7 @@ def test_the_choice_is_made_anew_by_what_was_measured(qtbot, arm):
     assert not timing.prompt.isVisible()
     assert arm.feature(Status).algorithm_button.text() == "CRBA (auto)"
     assert "1 µs a step beside 2 µs for ABA" in timing.why.text()
+    assert timing.why.text().endswith("this run's own are timed below")  # else two durations of a step contradict
     begun = arm.workbench.robot.time
     wait(qtbot, lambda: arm.workbench.robot.playing and arm.workbench.robot.time > begun + 0.02)  # as before
     assert arm.run.play.isEnabled()

@@ -9,9 +9,10 @@ import engine
 from app.acting.coordinates import coordinates
 from app.plotting.catalogue import catalogue
 from app.plotting.probe import Probe
-from app.plotting.quantities import Evaluation, Quantity, States
+from app.plotting.quantities import Evaluation, Quantity, States, center_of_mass
 from app.simulation.messages import Settings
 from app.simulation.running import for_new, running_of
+from app.simulation.support import support_of
 
 
 def named(model, label):
@@ -56,13 +57,16 @@ def test_torque_setpoint_and_error_are_those_of_the_drive(arm7):
 
 def test_what_stands_is_carried_by_its_contacts(quadruped):
     feet = sorted({quadruped.link_names[each.link] for each in quadruped.collisions})
-    labels = ["contact force z", "|contact force|", "contacts", "contact residual"]
+    labels = ["contact force z", "|contact force|", "contacts", "contact residual", "support margin"]
     labels += [f"{foot} contact force z" for foot in feet]
-    _, value = sampled(quadruped, for_new(quadruped, Settings(automatic=True)), labels, 400)
+    running, value = sampled(quadruped, for_new(quadruped, Settings(automatic=True)), labels, 400)
+    center = center_of_mass(quadruped, engine.link_poses(quadruped, running.state()[1]))
     weight = float(np.sum(quadruped.mass)) * 9.81
     assert value["contact force z"][-1] == pytest.approx(weight, rel=0.02)
     assert value["contacts"][-1] >= 4
     assert 0 <= value["contact residual"][-1] < 1e-6
+    support = support_of(quadruped, running.contact_forces().contacts, center, quadruped.gravity)
+    assert value["support margin"][-1] == pytest.approx(support.margin) != 0
     assert sum(value[f"{foot} contact force z"][-1] for foot in feet) == pytest.approx(value["contact force z"][-1])
     _, value = sampled(quadruped, Settings(ground=False), labels, 5)
     assert np.all(np.isnan(value["contact force z"]))

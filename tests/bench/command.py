@@ -14,13 +14,11 @@ from tests.bench import (
     accuracy,
     contact,
     contact_gpu,
-    grid,
     growth,
     pictures,
     real_robots,
     real_robots_gpu,
     regret,
-    repeats,
     rounds,
     step_growth,
     steps,
@@ -37,8 +35,7 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     made.add_argument(
         "--suite", choices=tuple(SUITES), required=True,
-        help="chains by all algorithms, devices and number types (grid), what the algorithms' texts leave (accuracy), "
-        "one comparison again and again (repeats), a simulation's steps (steps), robots that branch (trees), "
+        help="what the algorithms' texts leave (accuracy), a simulation's steps (steps), robots that branch (trees), "
         "on threads (tree-threads), how many rounds they take (rounds), how times grow on a GPU (growth), "
         "how a step's do on both devices (step-growth), what the automatic choice costs (regret), "
         "robots on the ground against what was asked (contact), batches of them on the GPU beside MuJoCo Warp "
@@ -103,8 +100,6 @@ def _residuals(rows: list[Row]) -> list[accuracy.Row]:
 
 
 SUITES: Mapping[str, Suite] = {
-    "repeats": Suite(repeats.run, repeats.REPEATS, repeats.table, line=repeats.line),
-    "grid": _by_lines(grid.run, len(grid.CASES), grid.line),
     "accuracy": Suite(
         _accuracy, ROWS_A_LENGTH * len(accuracy.LENGTHS),
         lambda rows: accuracy.markdown(_residuals(rows)), lambda rows: pictures.accuracy(_residuals(rows)),

@@ -137,7 +137,7 @@ def recordings_hold_runs(found: Case) -> None:
         assert recording.frame(run, at).time == time
     index, before = int(rng.integers(len(run))), recording.bytes
     branch = recording.branch(run, index)
-    assert recording.bytes == before
+    assert (branch.left, recording.bytes) == ((run.number, recording.frame(run, index).time), before)
     frame = recording.frame(branch, index)
     other = frame.setup.simulation()
     other.restore(frame.checkpoint)

@@ -1,82 +1,12 @@
 """Equivalent descriptions of robots: bodies split, links renamed and shuffled, other units, mirrored."""
 
-import copy
 import dataclasses
-from pathlib import Path
 
 import numpy as np
-from lxml import etree
 
 import engine
-from engine import lie
-from engine.model import FREE, PRISMATIC, REVOLUTE, SPHERICAL, urdf_text
+from engine.model import FREE, PRISMATIC, REVOLUTE, SPHERICAL
 from engine.model.model import Model
-
-_HALF = "_half"
-
-
-def split(source: Path, path: Path, rng: np.random.Generator) -> Path:
-    """The robot of which every link is two, held together by a fixed joint, and shares mass and shapes among them."""
-    root = etree.parse(str(source)).getroot()
-    for link in root.findall("link"):
-        name = link.get("name")
-        T = lie.exp(rng.uniform(-0.5, 0.5, 6))
-        pose = np.eye(4)
-        pose[:3, :3], pose[:3, 3] = T
-        half = etree.SubElement(root, "link", name=name + _HALF)
-        if (inertial := link.find("inertial")) is not None:
-            for element, key in ((inertial.find("mass"), "value"), *((inertial.find("inertia"), k) for k in _TENSOR)):
-                element.set(key, repr(float(element.get(key)) / 2))
-            half.append(_moved(inertial, pose))
-        for shape in link.findall("collision")[::2]:
-            half.append(_moved(shape, pose))
-            link.remove(shape)
-        joint = etree.SubElement(root, "joint", name=name + "_glue", type="fixed")
-        etree.SubElement(joint, "parent", link=name)
-        etree.SubElement(joint, "child", link=name + _HALF)
-        joint.append(_origin(pose))
-    etree.ElementTree(root).write(str(path))
-    return path
-
-
-_TENSOR = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
-
-
-def _moved(element: etree._Element, frame: np.ndarray) -> etree._Element:
-    """Return a copy of an inertial or a shape, moved by a frame (4, 4)."""
-    result, pose = copy.deepcopy(element), np.eye(4)
-    if (origin := result.find("origin")) is not None:
-        pose[:3, :3] = lie.rotation_from_rpy([float(x) for x in origin.get("rpy", "0 0 0").split()])
-        pose[:3, 3] = [float(x) for x in origin.get("xyz", "0 0 0").split()]
-        result.remove(origin)
-    result.insert(0, _origin(np.linalg.inv(frame) @ pose))
-    return result
-
-
-def _origin(pose: np.ndarray) -> etree._Element:
-    return etree.fromstring(urdf_text.origin_element(pose[:3, :3], pose[:3, 3]))
-
-
-def shuffled(source: Path, path: Path, rng: np.random.Generator) -> tuple[Path, dict[str, str]]:
-    """The robot with other names, its links and joints written in another order; and what joints are called now."""
-    root = etree.parse(str(source)).getroot()
-    links, joints = root.findall("link"), root.findall("joint")
-    called = {links[at].get("name"): f"part {k}" for k, at in enumerate(rng.permutation(len(links)))}
-    names = {joints[at].get("name"): f"hinge {k}" for k, at in enumerate(rng.permutation(len(joints)))}
-    for link in links:
-        link.set("name", called[link.get("name")])
-    for joint in joints:
-        joint.set("name", names[joint.get("name")])
-        for end in ("parent", "child"):
-            joint.find(end).set("link", called[joint.find(end).get("link")])
-        if (mimic := joint.find("mimic")) is not None:
-            mimic.set("joint", names[mimic.get("joint")])
-    for element in (*links, *joints):
-        root.remove(element)
-    elements = [*links, *joints]
-    root.extend(elements[k] for k in rng.permutation(len(elements)))
-    etree.ElementTree(root).write(str(path))
-    return path, names
 
 
 def scaled(model: Model, length: float, mass: float, time: float) -> Model:

@@ -134,14 +134,6 @@ def test_a_step_s_growth_follows_no_curve_beyond_what_takes_long(monkeypatch):
     assert [*step_growth.run(1, {row["key"]: row for row in rows})][:-1] == rows
 
 
-@pytest.mark.parametrize(
-    ("requested", "found", "met"),
-    [((24, 16), 15.9, "aim"), ((24, 16), 24, "must"), ((24, 16), 25, "nothing"), ((8e8, 9e8), 8.5e8, "must")],
-)
-def test_what_was_asked_of_a_step_is_a_bound_from_the_side_of_its_aim(requested, found, met):
-    assert gpu.Goal("us", *requested).verdict({"us": found})["met"] == met
-
-
 def test_a_row_of_steps_says_times_peers_and_what_is_met():
     row = {"key": "steps-50x1", "us": {"dca on cuda": 13.2}, "apart": {"dca on cuda": 2e-13}}
     row["peers"] = {"mujoco": {"us": 35.6, "ratio": 2.7}, "mujoco-warp": {"missing": "MuJoCo Warp is not installed"}}

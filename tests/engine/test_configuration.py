@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mimics import mimics
 
 import engine
 from engine.algorithms.step import integrate
@@ -134,3 +135,10 @@ def test_coordinates_are_not_moved_for_a_time_that_is_not_finite(dt: float) -> N
     model = engine.load("robots/arm7.urdf")
     with pytest.raises(ValueError, match=r"dt is (nan|inf); expected a finite number of seconds"):
         engine.integrate(model, model.neutral(), np.zeros(model.nv), dt)
+
+
+def test_a_joint_that_mimics_has_no_coordinate_of_its_own(tmp_path):
+    model = mimics(tmp_path, 3)
+    follower = next(joint for joint in model.joints if joint.leader is not None)
+    with pytest.raises(KeyError, match=f"follows '{follower.leader}' and has no coordinate; ask for that one"):
+        model.q_slice(follower.name)

@@ -45,48 +45,6 @@ def test_a_ramp_just_below_the_angle_of_friction_holds_a_box(body, mu, integrato
     assert np.abs(simulation.q - start).max() < 1e-9
 
 
-@pytest.mark.parametrize("mu", [0.3, 0.8])
-def test_a_ramp_just_above_the_angle_of_friction_lets_a_box_slide(body, mu):
-    tilt = np.arctan(mu * (1 + 1e-3))
-    simulation = simulated(body(), engine.Scene(ground=engine.slope(tilt), friction=mu), 0.1, tilt)
-    simulation.step(2000)
-    expected = G * (np.sin(tilt) - mu * np.cos(tilt))
-    assert np.linalg.norm(simulation.v[0, 3:6]) / simulation.time == pytest.approx(expected, rel=1e-3)
-
-
-def test_a_ball_on_ice_slides_without_turning(body):
-    tilt = 0.2
-    scene = engine.Scene(ground=engine.slope(tilt), friction=0.0)
-    simulation = simulated(body('<sphere radius="0.1"/>'), scene, 0.1, tilt)
-    simulation.step(1000)
-    assert np.linalg.norm(simulation.v[0, 3:6]) == pytest.approx(G * np.sin(tilt) * simulation.time, rel=1e-9)
-    assert np.abs(simulation.v[0, :3]).max() < 1e-12
-
-
-def test_a_ball_rolls_down(body):
-    """a = g sin θ / (1 + I/(m r²)) without slip."""
-    tilt, r = 0.2, 0.1
-    scene = engine.Scene(ground=engine.slope(tilt))
-    simulation = simulated(body(f'<sphere radius="{r}"/>'), scene, r, tilt, integrator="rk4")
-    simulation.step(1000)
-    expected = G * np.sin(tilt) / (1 + 0.0134 / (2 * r**2)) * simulation.time
-    assert np.linalg.norm(simulation.v[0, 3:6]) == pytest.approx(expected, rel=1e-6)
-    assert np.linalg.norm(simulation.v[0, :3]) * r == pytest.approx(np.linalg.norm(simulation.v[0, 3:6]), rel=1e-6)
-
-
-def test_the_stopping_distance_is_the_same_in_every_direction(body):
-    mu, speed, model = 0.5, 2.0, body('<box size="0.4 0.4 0.02"/>')
-    distances = []
-    for angle in np.arange(16) * np.pi / 8:
-        simulation = simulated(model, engine.Scene(friction=mu), 0.01)
-        simulation.v[0, 3:5] = speed * np.cos(angle), speed * np.sin(angle)
-        simulation.step(800)
-        assert np.abs(simulation.v).max() < 1e-8
-        distances.append(np.linalg.norm(simulation.q[0, :2]))
-    assert np.ptp(distances) < 1e-6
-    assert np.mean(distances) == pytest.approx(speed**2 / (2 * mu * G), rel=5e-3)
-
-
 def test_thrown_boxes_obey_the_law_until_they_rest(body):
     rng, model, batch = np.random.default_rng(4), body('<box size="0.3 0.2 0.1"/>'), 30
     q, v = thrown(rng, model, batch)
@@ -136,16 +94,6 @@ def test_a_quadruped_stands_still(integrator, dt):
     np.testing.assert_allclose(weight, [0, 0, quadruped().mass.sum() * G], atol=1e-5 * quadruped().mass.sum() * G)
 
 
-def test_a_rollout_is_the_motion_of_a_simulation_on_the_ground():
-    simulation = standing(quadruped())
-    own = simulation.settings
-    given = {"dt": simulation.dt, "integrator": simulation.integrator, "kp": own.kp, "kd": own.kd, "scene": own.scene}
-    motion = engine.rollout(quadruped(), simulation.q[0], steps=50, **given)
-    simulation.step(50)
-    np.testing.assert_array_equal(motion.q[-1], simulation.q[0])
-    assert simulation.contacts.number[0] > 0
-
-
 def test_a_humanoid_stands_on_its_feet_by_gains_alone():
     simulation = standing(engine.load(engine.ROBOTS / "humanoid.urdf"), dt=1e-3)
     simulation.step(2000)
@@ -192,16 +140,6 @@ def test_a_robot_with_more_possible_contacts_than_are_solved_by_rows_falls_onto_
         own += int((touches.other[0, : touches.number[0]] >= 0).sum())
     assert np.mean(np.array(residuals) <= 1e-8) >= 0.99
     assert own > 100
-
-
-def test_a_robot_is_put_down_on_any_slope(body):
-    scene = engine.Scene(ground=engine.slope(0.4))
-    for shape in ('<box size="0.2 0.3 0.4"/>', '<sphere radius="0.2"/>', '<cylinder radius="0.1" length="0.5"/>'):
-        model = body(shape)
-        q = engine.put_down(model, scene, model.neutral())
-        simulation = engine.Simulation(model, q=q, scene=scene, algorithm="abia", dt=1e-6)
-        simulation.step()
-        assert np.abs(simulation.contacts.gap[0, : simulation.contacts.number[0]]).min() < 1e-8
 
 
 def test_a_mesh_touches_by_its_hull(tmp_path):
@@ -269,25 +207,6 @@ def test_no_joint_passes_its_limit_by_what_a_search_left():
     assert (q[1], v[1]) == (arm.upper[1], free[1])
 
 
-def test_a_robot_moves_alike_in_any_place_of_a_batch_and_twice():
-    model, rng = quadruped(), np.random.default_rng(0)
-    push = rng.standard_normal((7, model.nv))
-    together = standing(model, 7, threads=2)
-    together.v[:] = push
-    together.step(300)
-    for robot in (0, 3, 6):
-        alone = standing(model)
-        alone.v[:] = push[robot]
-        alone.step(300)
-        np.testing.assert_array_equal(alone.q[0], together.q[robot])
-    first = together.q.copy()
-    together.reset(standing(model).q)
-    together.target[:] = standing(model).target
-    together.v[:] = push
-    together.step(300)
-    np.testing.assert_array_equal(together.q, first)
-
-
 @pytest.mark.parametrize("friction", [-0.1, np.nan, np.inf, "rough", [1, 2], None])
 def test_a_friction_that_is_none_is_refused(friction):
     with pytest.raises(ValueError, match="at least 0"):
@@ -315,19 +234,6 @@ def test_a_plane_needs_a_normal(normal):
 def test_a_plane_needs_an_offset(offset):
     with pytest.raises(ValueError, match="a number in m"):
         engine.Plane(offset=offset)
-
-
-def test_the_wrench_of_contacts_is_about_each_link_where_the_step_began(body):
-    simulation = simulated(body(), engine.Scene(friction=0.5), 0.1)
-    simulation.step(100)
-    simulation.v[0, 3] = 5.0
-    q = simulation.q[0].copy()
-    simulation.step()
-    found, pose = simulation.contacts, engine.link_poses(simulation.model, q)[0]
-    forces = found.impulse[0, :4] / simulation.dt
-    moment = np.cross(found.point[0, :4] - pose[:3, 3], forces).sum(0)
-    expected = np.concatenate([pose[:3, :3].T @ moment, pose[:3, :3].T @ forces.sum(0)])
-    np.testing.assert_allclose(simulation.contact_wrench[0, 0], expected, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from masses import alternating
 from pinocchio_oracle import Oracle
 
 import engine
-from engine import lie
 
 APART = 1e-9
 """Maximum relative difference from Pinocchio."""
@@ -100,44 +99,6 @@ def test_a_free_joint_may_be_carried_by_what_moves(carried, batch, rng):
             assert residual(carried, q[k], v[k], tau[k], a[k]) < 1e-13, algorithm
 
 
-@pytest.mark.usefixtures("each_form")
-def test_a_free_joint_passes_no_force_to_its_carrier(carried, tmp_path, rng):
-    """No force passes a free joint: the body and its tail fall as they would without the arm that they count from."""
-    joint = CARRIED[CARRIED.index('<joint name="wags"') :]
-    links = f'<link name="body">{INERTIAL}</link><link name="tail">{INERTIAL}</link>'
-    path = tmp_path / "alone.urdf"
-    path.write_text(f'<robot name="alone">{links}{joint}', "utf-8")
-    model = engine.load(path, floating=True)
-    q, v = carried.random(rng), rng.standard_normal(carried.nv)
-    body = engine.link_poses(carried, q)[2]
-    q_alone = [*body[:3, 3], *lie.quaternion_from_rotation(body[:3, :3]), q[-1]]
-    omega, linear = engine.link_twists(carried, q, v)[2].reshape(2, 3) @ body[:3, :3]
-    v_alone = [*omega, *linear, v[-1]]
-    ends = []
-    for robot, start in ((carried, (q, v)), (model, (q_alone, v_alone))):
-        simulation = engine.Simulation(robot, 1, 1e-3, "rk4", "abia", q=start[0], v=start[1], device="cpu")
-        simulation.step(300)
-        ends.append(engine.link_poses(robot, simulation.q[0])[-2:])
-    np.testing.assert_allclose(*ends, atol=1e-9)
-
-
-@pytest.mark.parametrize("floating", [False, True])
-@pytest.mark.parametrize("n", [1, 5, 8, 9, 40])
-def test_the_inverse_mass_matrix_is_what_unit_forces_accelerate(n, floating, rng):
-    model = engine.tree(n, prismatic=0.3, spherical=0.2, floating=floating).with_gravity((0, 0, 0))
-    q, rest = model.random(rng, 3), np.zeros(model.nv)
-    inverse = engine.inverse_mass_matrix(model, q)
-    np.testing.assert_array_equal(inverse, np.swapaxes(inverse, 1, 2))
-    np.testing.assert_array_equal(engine.inverse_mass_matrix(model, q[1]), inverse[1])
-    for robot in range(3):
-        alone = [engine.forward_dynamics(model, q[robot], rest, unit, "abia", "cpu") for unit in np.eye(model.nv)]
-        as_told = (np.array(alone) + np.transpose(alone)) / 2  # by another text than the matrix: alike to rounding
-        np.testing.assert_allclose(inverse[robot], as_told, rtol=0, atol=1e-12 * np.abs(as_told).max())
-        np.testing.assert_allclose(
-            inverse[robot] @ engine.mass_matrix(model, q[robot]), np.eye(model.nv), rtol=0, atol=1e-9
-        )
-
-
 def test_the_inverse_mass_matrix_of_mimic_joints_and_of_none(example_robots, rng):
     path = next(path for path in example_robots if path.stem == "panda")
     model = engine.load(path)
@@ -176,19 +137,6 @@ def test_a_2000_link_chain_runs_in_linear_memory(rng):
     assert peaks[1] < 4.5 * peaks[0]
 
 
-@pytest.mark.parametrize(
-    "model", [engine.chain(9, prismatic=0.4), engine.tree(15, floating=True)], ids=lambda model: model.name
-)
-def test_algorithms_agree_and_so_do_their_matrices(model, rng):
-    q, v, tau = state(model, rng, 20)
-    a = engine.forward_dynamics(model, q, v, tau, algorithm="abia")
-    b = engine.forward_dynamics(model, q, v, tau, algorithm="jsiia")
-    np.testing.assert_allclose(a, b, rtol=0, atol=1e-11 * np.abs(a).max())
-    M, h = engine.mass_matrix(model, q), engine.bias(model, q, v)
-    np.testing.assert_allclose((M @ a[..., None])[..., 0] + h, tau, atol=1e-10)
-    np.testing.assert_array_equal(M, np.swapaxes(M, -1, -2))
-
-
 @pytest.mark.written_out
 def test_float32_is_served_and_close(rng):
     model = engine.chain(7)
@@ -197,64 +145,6 @@ def test_float32_is_served_and_close(rng):
     answer = engine.forward_dynamics(model, q, v, tau, dtype="float32")
     assert answer.dtype == np.float32
     assert np.linalg.norm(answer - exact) < 1e-4 * np.linalg.norm(exact)
-
-
-def test_kinetic_energy_is_that_of_the_mass_matrix_and_power_balances(rng):
-    model = engine.tree(12, floating=True, prismatic=0.3)
-    q, v, _tau = state(model, rng)
-    kinetic, _ = engine.energy(model, q, v)
-    assert kinetic == pytest.approx(0.5 * v @ engine.mass_matrix(model, q) @ v, rel=1e-12)
-
-
-def test_gravity_is_the_gradient_of_the_potential(rng):
-    model = engine.tree(8, prismatic=0.3)
-    q, h = model.random(rng), 1e-6
-    gradient = [
-        (engine.energy(model, q + h * e, 0 * q)[1] - engine.energy(model, q - h * e, 0 * q)[1]) / (2 * h)
-        for e in np.eye(8)
-    ]
-    np.testing.assert_allclose(gradient, engine.bias(model, q, 0 * q), atol=1e-7)
-
-
-def test_link_poses_follow_the_home_transforms(rng):
-    model = engine.chain(5, prismatic=0.5)
-    q = model.random(rng)
-    pose, expected = np.eye(4), [np.eye(4)]
-    for i in range(5):
-        home, joint = np.eye(4), np.eye(4)
-        home[:3, :3], home[:3, 3] = model.home_rotation[i], model.home_position[i]
-        twist = np.zeros(6)
-        twist[2 if model.joints[i].kind == "continuous" else 5] = q[i]
-        joint[:3, :3], joint[:3, 3] = lie.exp(twist)
-        pose = pose @ home @ joint
-        expected.append(pose)
-    np.testing.assert_allclose(engine.link_poses(model, q), expected, atol=1e-14)
-
-
-def test_momentum_is_the_sum_over_links(rng):
-    model = engine.tree(6, floating=True)
-    q, v, _ = state(model, rng)
-    h = 1e-6
-    moved = q.copy()
-    simulation = engine.Simulation(model.with_gravity((0, 0, 0)), dt=h, integrator="rk4", q=q, v=v)
-    simulation.step(1)
-    moved = simulation.q[0]
-    before, after = (engine.link_poses(model, x)[1:] for x in (q, moved))
-    centers = model.first_moment / model.mass[:, None]
-    positions = [pose[:, :3, :3] @ centers[..., None] + pose[:, :3, 3:] for pose in (before, after)]
-    linear = (model.mass[:, None] * (positions[1] - positions[0])[..., 0] / h).sum(0)
-    np.testing.assert_allclose(engine.momentum(model, q, v)[3:], linear, atol=1e-4)
-
-
-def test_momentum_is_what_the_mass_matrix_gives_a_free_base(rng):
-    """Its first six rows, as a wrench on the base body; about the world's origin."""
-    model = engine.tree(25, floating=True, prismatic=0.3, spherical=0.3)
-    q, v, _ = state(model, rng, 3)
-    n, f = np.split((engine.mass_matrix(model, q)[:, :6] @ v[..., None])[..., 0], 2, -1)
-    base = engine.link_poses(model, q)[:, 1]
-    n, f = ((base[:, :3, :3] @ x[..., None])[..., 0] for x in (n, f))
-    expected = np.concatenate([n + np.cross(base[:, :3, 3], f), f], -1)
-    np.testing.assert_allclose(engine.momentum(model, q, v), expected, atol=1e-12 * np.abs(expected).max())
 
 
 @pytest.mark.written_out

@@ -203,30 +203,3 @@ def test_a_contact_that_does_not_press_changes_nothing(body, integrator, device,
     assert past.contacts.states(0) == ("open",)
     for ours, theirs in ((past.q, far.q), (past.v, far.v)):
         np.testing.assert_allclose(host(ours), host(theirs), rtol=0, atol=1e-11)
-
-
-CARRIER = """<robot name="carrier"><link name="world"/>{links}
-<joint name="a" type="continuous"><parent link="world"/><child link="arm"/><axis xyz="0 1 0"/></joint>
-<joint name="b" type="floating"><parent link="arm"/><child link="load"/><origin xyz="0.2 0 0"/></joint>
-<joint name="c" type="continuous"><parent link="load"/><child link="tip"/><axis xyz="1 0 0"/></joint></robot>"""
-LINK = """<link name="{}"><inertial><origin xyz="0.05 0.1 0"/><mass value="2"/>
-<inertia ixx="0.1" iyy="0.2" izz="0.25" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
-
-
-@pytest.mark.parametrize("integrator", EULER)
-@pytest.mark.parametrize("algorithm", ["abia", "jsiia"])
-@pytest.mark.parametrize("device", ["cpu", ON_GPU])
-def test_a_free_joint_that_a_moving_link_carries_moves_to_first_order(integrator, algorithm, device, tmp_path):
-    path = tmp_path / "carrier.urdf"
-    path.write_text(CARRIER.format(links="".join(map(LINK.format, ("arm", "load", "tip")))), "utf-8")
-    model = engine.load(path)
-    q, v = model.neutral(), np.array([2.0, 3, -4, 5, 1, 2, -1, 3])
-
-    def end(dt, name, where):
-        simulation = engine.Simulation(model, dt=dt, integrator=name, algorithm=algorithm, q=q, v=v, device=where)
-        simulation.step(round(0.4 / dt))
-        return np.concatenate([host(simulation.q)[0], host(simulation.v)[0]])
-
-    exact = end(2e-4, "rk4", "cpu")
-    coarse, fine = (np.linalg.norm(end(dt, integrator, device) - exact) for dt in (2e-3, 1e-3))
-    assert coarse / fine == pytest.approx(2, abs=0.25)

@@ -71,21 +71,6 @@ def test_effort_limits_far_above_what_legs_carry_make_them_no_stiffer(tmp_path):
     assert np.all(kp[1000][6:] < 3 * kp[33][6:])
 
 
-def test_a_robot_stands_as_stiffly_beside_one_of_which_the_feet_are_lower(load):
-    """Only the lowest feet of all were taken for such that stand; the robot beside them sank."""
-    model, lower, height = load("quadruped"), np.eye(4), {}
-    lower[:3, 3] = 1.0, 0.0, -0.05
-    every = engine.compose(engine.Part(model, prefix=""), engine.Part(load("quadruped"), lower, "other/"))
-    for name, robot in (("alone", model), ("beside", every)):
-        kp, kd = engine.holding_gains(robot)
-        scene = engine.Scene(engine.Plane(offset=-0.3))
-        q = engine.put_down(robot, scene, robot.neutral())
-        simulation = engine.Simulation(robot, q=q[None], integrator="implicit", kp=kp, kd=kd, scene=scene)
-        simulation.step(1000)
-        height[name] = engine.link_poses(robot, simulation.q[0])[1, 2, 3]
-    assert height["beside"] == pytest.approx(height["alone"], abs=1e-4)
-
-
 @pytest.mark.parametrize("integrator", ["semi-implicit", "rk4"])
 @pytest.mark.parametrize("name", ["arm6", "arm7", "humanoid"])
 def test_gains_for_explicit_integrators_are_softer_and_stable(load, name, integrator):

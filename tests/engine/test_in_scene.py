@@ -1,6 +1,8 @@
 """The steps of a robot in a scene, in the stages of a GPU, compared with those of the CPU."""
 
 import re
+import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +34,7 @@ from engine.step_settings import StepSettings
 from tests.engine.in_number_type import specialise_in
 
 DT, STEPS = 2e-3, 60
+PTXAS = shutil.which("ptxas")
 HILLS = engine.HeightField(0.04 * np.random.default_rng(5).random((30, 40)), 0.07)
 
 
@@ -306,19 +309,25 @@ def test_own_arrays_of_robots_lie_beside_each_other(walker: engine.Model, way: s
     assert ("div.rn.f32" in text, "div.rn.f64" in text) == (False, dtype == "float64")
 
 
-def test_parts_that_are_compiled_at_the_same_time_are_one_module_in_the_end(walker: engine.Model) -> None:
+@pytest.mark.parametrize(("way", "integrator", "threads"), [("standing", "implicit", 8), ("onto itself", "rk4", 1)])
+def test_parts_that_are_compiled_at_the_same_time_are_one_module_in_the_end(
+    walker: engine.Model, tmp_path: Path, way: str, integrator: str, threads: int
+) -> None:
     """Every function of the parts is defined once, declared before, and only the kernel can be called from outside."""
-    robot, _ = laid_out(settings(walker, "standing", "float32"), 8)
-    tree = arguments(settings(walker, "standing", "float32"), robot, "none")
-    code = with_loops.text(scene_steps.advance, tree, Layout(tree, "float32", 8), "advance")
-    parts = separate_functions.parts(code)
-    assert len(parts) > 4
+    of = replace(settings(walker, way, "float32"), integrator=integrator)
+    robot, _ = laid_out(of, threads)
+    tree = arguments(of, robot, "none")
+    code = with_loops.text(scene_steps.advance, tree, Layout(tree, "float32", threads), "advance")
+    assert len(separate_functions.parts(code)) > 4
     text = with_loops.ptx(code, "sm_90", 128)
     declared, defined = (re.findall(rf"^\.func .*?([\w$]+){end}$", text, re.MULTILINE) for end in ("", r"\("))
-    called = re.findall(r"call\.uni (?:\(retval0\), )?([\w$]+),", text)
+    called = re.findall(r"call\.uni (?:\([\w, ]+\), )?([\w$]+),", text)
     assert sorted(defined) == sorted(declared) == sorted(set(called))
     assert re.findall(r"^\.visible .*", text, re.MULTILINE) == [".visible .entry advance("]
     assert (text.count(".version"), text.count(".target"), text.count(".extern .func")) == (1, 1, 0)
+    if PTXAS is not None:
+        (tmp_path / "advance.ptx").write_text(text)
+        subprocess.run([PTXAS, "-arch=sm_90", "advance.ptx", "-o", "advance.cubin"], check=True, cwd=tmp_path)
 
 
 def contact_forces(model: engine.Model, q: np.ndarray, wrenches: np.ndarray) -> np.ndarray:

@@ -1,7 +1,5 @@
 """Robots of one batch that differ in masses, gravity, damping, friction, effort limits and gains."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -51,26 +49,6 @@ def test_a_copy_has_arrays_of_its_own(pytestconfig, rng):
         np.testing.assert_array_equal(getattr(parameters, name), before)
 
 
-@pytest.mark.parametrize("rubbed", [0, 1, 2])
-def test_friction_of_any_one_robot_holds_it(rubbed):
-    """Limits are out of play, so that friction alone asks for the constraints' solver."""
-    model = engine.chain(3).with_gravity((0.0, 0.0, -1.0))
-    parameters = engine.Parameters(model, 3)
-    parameters.friction[rubbed] = 1e3
-    simulation = engine.Simulation(model, 3, limits=False, q=np.full(3, 0.3), parameters=parameters)
-    simulation.step(20)
-    assert [k for k in range(3) if not simulation.v[k].any()] == [rubbed]
-
-
-def test_constants_are_those_of_each_robot(pytestconfig, rng):
-    from engine.model.layout import pack
-
-    model = load("quadruped", pytestconfig)
-    parameters = varied(model, 3, rng)
-    for k, constants in enumerate(parameters.constants()):
-        np.testing.assert_array_equal(constants, pack(parameters.robot(k)).constants)
-
-
 @pytest.mark.parametrize(
     ("name", "place", "value", "words"),
     [
@@ -103,32 +81,6 @@ def test_parameters_of_other_robots_are_refused(pytestconfig):
         engine.Simulation(model, 2, parameters=wrong)
 
 
-def test_gains_are_a_spring_and_a_damper(rng):
-    """They equal a force that follows the joint, set for every step."""
-    model = engine.chain(4, seed=2)
-    kp, kd, target, tau = (rng.uniform(0, 9, size) for size in ((3, 4), 4, (3, 4), (3, 4)))
-    q, v = model.random(rng, 3), rng.uniform(-1, 1, (3, 4))
-    pulled = engine.Simulation(model, 3, q=q, v=v, kp=kp, kd=kd)
-    np.testing.assert_array_equal(pulled.target, q)
-    pushed = engine.Simulation(model, 3, q=q, v=v)
-    pulled.target[:], pulled.tau[:] = target, tau
-    for _ in range(50):
-        pushed.tau[:] = tau + kp * (target - pushed.q) - kd * pushed.v
-        pushed.step(1)
-    pulled.step(50)
-    np.testing.assert_allclose(pulled.q, pushed.q, rtol=0, atol=1e-13)
-
-
-def test_gains_hold_a_robot_where_it_starts_or_bring_it_to_its_target():
-    model = engine.chain(3, seed=1).with_gravity((0, 0, 0))
-    simulation = engine.Simulation(model, integrator="implicit", q=[0.4, -0.3, 0.2], kp=[40.0] * 3, kd=[8.0] * 3)
-    simulation.step(500)
-    np.testing.assert_allclose(simulation.q, [[0.4, -0.3, 0.2]], atol=1e-12)
-    simulation.target[:] = 0.1
-    simulation.step(20000)
-    np.testing.assert_allclose(simulation.q, 0.1, atol=1e-3)
-
-
 def test_implicit_gains_are_those_at_the_end_of_the_step_and_stable_where_explicit_ones_are_not():
     model, dt, kp, kd = engine.chain(1, seed=2).with_gravity((0, 0, 0)), 1e-2, 3e4, 50.0
     m = engine.mass_matrix(model, [0.0])[0, 0]
@@ -155,17 +107,6 @@ def test_a_divergence_is_told_with_the_damping_of_its_robot():
     assert '"implicit"' in simulation.divergence(1)
 
 
-def test_implicit_gains_keep_to_the_effort_limit():
-    model = dataclasses.replace(engine.chain(1).with_gravity((0, 0, 0)), effort_limit=np.array([0.5]))
-    m = engine.mass_matrix(model, [0.0])[0, 0]
-    simulation = engine.Simulation(model, integrator="implicit", kp=1e3, kd=10.0)
-    simulation.target[:] = 1.0
-    simulation.step()
-    assert simulation.v[0, 0] == pytest.approx(1e-3 * 0.5 / m, rel=1e-12)
-    simulation.step(20000)
-    assert simulation.q[0, 0] == pytest.approx(1.0, abs=1e-6)
-
-
 def test_one_number_is_the_gain_of_every_joint_but_the_free_ones(pytestconfig):
     model = load("quadruped", pytestconfig)
     joints = np.where(model.q_of_v < 0, 0.0, 7.0)
@@ -175,15 +116,6 @@ def test_one_number_is_the_gain_of_every_joint_but_the_free_ones(pytestconfig):
         simulation.step(5)
     np.testing.assert_array_equal(one.q, each.q)
     assert np.any(one.v[:, 6:] != 0)
-
-
-def test_gains_have_no_more_effort_than_the_joint():
-    model = dataclasses.replace(engine.chain(1).with_gravity((0, 0, 0)), effort_limit=np.array([0.5]))
-    pulled, pushed = engine.Simulation(model, kp=[1e6]), engine.Simulation(model)
-    pulled.target[:], pushed.tau[:] = 3.0, 0.5
-    pulled.step(20)
-    pushed.step(20)
-    np.testing.assert_array_equal(pulled.v, pushed.v)
 
 
 @pytest.mark.parametrize(
@@ -214,22 +146,3 @@ def test_what_a_stepper_would_misread_is_refused():
     with pytest.raises(ValueError, match="every is 0"):
         simulation.advance(4, every=0)
     assert simulation.steps == 4
-
-
-def test_a_rollout_takes_gains_parameters_and_a_target(pytestconfig, rng):
-    model = load("arm7", pytestconfig)
-    q, target, parameters = model.random(rng, 2), model.random(rng, 2), varied(model, 2, rng)
-    gains = {"kp": np.full(7, 30.0), "kd": np.full(7, 3.0), "parameters": parameters}
-    found = engine.rollout(model, q, steps=40, every=10, target=target, keep=("q",), **gains)
-    assert found.v is None
-    assert found.tau is None
-    simulation = engine.Simulation(model, 2, q=q, **gains)
-    simulation.target[:] = target
-    for sample in range(1, 5):
-        simulation.step(10)
-        np.testing.assert_array_equal(found.q[:, sample], simulation.q)
-    np.testing.assert_array_equal(found.q[:, 0], q)
-    with pytest.raises(ValueError, match=r"target has shape \(3, 7\); expected \(7,\) or \(2, 7\)"):
-        engine.rollout(model, q, steps=2, target=np.zeros((3, 7)))
-    with pytest.raises(ValueError, match="keep is 'x'; expected one of 'q', 'v', 'tau'"):
-        engine.rollout(model, q, steps=2, keep=("x",))

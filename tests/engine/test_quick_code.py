@@ -3,7 +3,6 @@
 import ctypes
 import logging
 import os
-import pickle
 import subprocess
 import sys
 import zlib
@@ -193,30 +192,6 @@ def test_what_cannot_be_made_fast_is_told_and_so_is_a_process_that_ends(caplog, 
         background.finish(lambda: other, lambda *_: None)
 
 
-_ENDS_EARLY = """
-import numpy as np
-from engine.compile import background
-background.DELAY = 0.0
-from engine.cpu.rigid_body.rnea import all_finite
-assert all_finite(np.zeros((2, 2)))
-while background._background()._process is None or not background._background()._pending:
-    pass
-print(background._background()._process.pid)
-"""
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="whether a process runs is asked by a signal")
-def test_a_program_that_ends_waits_for_no_code_and_leaves_no_process(tmp_path):
-    """Unfinished code is not stored, but code that has run is."""
-    environment = {**os.environ, "CATENA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
-    run = subprocess.run(
-        [sys.executable, "-W", "error", "-c", _ENDS_EARLY], env=environment, capture_output=True, text=True, check=True
-    )
-    assert not run.stderr
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(run.stdout), 0)
-
-
 @kernel
 def _sums(x, out):
     out[0] = x[0] * x[1] + x[2]
@@ -233,11 +208,3 @@ def test_a_product_that_one_sum_needs_is_fused_and_one_that_two_need_is_not():
     exact = -(2.0**-60)
     np.testing.assert_array_equal(out, [exact, -2 - exact, -exact, 0.0, 1.0])
     assert fma(x[0], x[1], x[2]) == exact
-
-
-@pytest.mark.parametrize("left", [0, 1, 40, 400])
-def test_the_process_ends_in_silence_where_the_program_ended_within_a_request(left):
-    request = pickle.dumps(("name", "text " * 200, "LOOPS"))
-    command = [sys.executable, "-P", str(Path(background.__file__).with_name("background_child.py"))]
-    ended = subprocess.run(command, input=request[:left], capture_output=True, timeout=60, check=False)
-    assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")

@@ -1,6 +1,5 @@
 """Measured rows in files: stored as they arrive, continued, compared with earlier ones; none is lost or overwritten."""
 
-import io
 import json
 import os
 import signal
@@ -10,7 +9,6 @@ import time
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 import main
 from engine.bench import facts
@@ -19,7 +17,7 @@ from engine.bench.results import Results, read
 from engine.bench.suites import against, batches, command, cpu, first_answers, gpu, lengths, threads
 from engine.cuda.runtime import device
 from engine.selection import capabilities
-from tests.bench import accuracy, grid, growth, repeats
+from tests.bench import accuracy, growth
 from tests.bench import command as ours
 
 ROOT = Path(__file__).parents[2]
@@ -141,8 +139,6 @@ def test_bench_goes_on_where_it_was_interrupted(capsys, monkeypatch, path):
 
 SUITES = {
     "cpu": [title for title, *_ in cpu.CASES],
-    "grid": [case.key for case in grid.CASES],
-    "repeats": [*repeats.KEYS],
     "threads": [f"links-{n}" for n in threads.LINKS],
     "batches": [*(f"{robot}-{batch}" for robot, batch in batches.CASES), batches.ROLLOUT],
     "algorithms": [f"links-{n}" for n in lengths.LINKS],
@@ -157,29 +153,15 @@ def test_what_is_finished_is_answered_as_it_is_and_not_measured(suite, monkeypat
     *keys, final = SUITES[suite]
     found = {**command.SUITES, **ours.SUITES}[suite]
     assert found.most == len(keys) + 1
-    for module, name in ((cpu, "_measure"), (grid, "_measured"), (threads, "_measure"), (lengths, "_measure")):
+    for module, name in ((cpu, "_measure"), (threads, "_measure"), (lengths, "_measure")):
         monkeypatch.setattr(module, name, lambda *_: {"measured": True})
     monkeypatch.setattr(batches, "_rollout", lambda _seconds: {"measured": True})
     monkeypatch.setattr(first_answers, "run", lambda _seconds: {"measured": True})
     rows = {key: {"key": key} for key in keys}
-    monkeypatch.setattr(repeats, "_measured", lambda _seconds: True)
     *kept, measured = found.run(0.01, rows)
     assert kept == list(rows.values())
     assert measured["key"] == final
-    assert measured.get("measured") or measured["spread"] is True
-
-
-def test_repeats_count_in_how_many_intervals_the_next_middle_lies():
-    one, far, near = [1.0, 1.1, 1.2], [1.25, 1.3, 1.35], [1.0, 1.2, 1.4]
-    assert repeats.inside([one, one, one]) == 3
-    assert repeats.inside([one, far, near]) == 1  # near holds one's middle; one not far's, far not near's
-    assert "2 of 2" in _printed(repeats.table([{"spread": {"dca / abia, arm7": each}} for each in (one, near)]))
-
-
-def _printed(table):
-    console = Console(width=200, record=True, file=io.StringIO())
-    console.print(table)
-    return console.export_text()
+    assert measured.get("measured")
 
 
 def test_finished_residuals_are_answered_as_they_are(monkeypatch):
@@ -354,19 +336,6 @@ def test_times_on_the_gpu_are_judged_by_the_middle_half_of_the_rounds():
     now = {"a": {"key": "a", "device_us": 12.0, "device_us_quartiles": [11.9, 12.1]}}
     assert against.changes(before, now) == [("a", "device_us", 10.0, 12.0)]
     assert against.changes(before, before) == []
-
-
-@pytest.mark.usefixtures("two_processes")
-def test_every_case_of_the_grid_is_a_row_of_its_own(monkeypatch):
-    assert len({case.key for case in grid.CASES}) == len(grid.CASES)
-    monkeypatch.setattr(grid, "CASES", (grid.Case(3, 2),))
-    (found,) = grid.run(0.02)
-    assert {(row["dtype"], row["batch"]) for row in found["results"]} == {("float64", 2), ("float32", 2)}
-    fastest = min((row for row in found["results"] if row["dtype"] == "float64"), key=lambda row: row["host"])
-    assert grid.line(found).startswith(f"chain-3x2: float64: {fastest['algorithm']} on cpu ")
-    low, middle, high = found["spread"]["abia on cpu in float64, µs"]
-    assert 0 < low <= middle <= high
-    assert ours.SUITES["grid"].show([found]).row_count == 1
 
 
 @pytest.mark.parametrize("rows", ["3", "[1]", "[{}]"])

@@ -74,18 +74,6 @@ def test_a_controller_is_told_of_and_kept_as_its_steps_are_done(clock):
         np.testing.assert_array_equal(getattr(trajectory, name), getattr(again, name))
 
 
-def test_keep_leaves_out_columns_and_changes_no_other():
-    model = engine.chain(3)
-    controls = np.linspace(0, 1, 12).reshape(4, 3)
-    whole = engine.rollout(model, model.neutral(), None, controls, every=2)
-    some = engine.rollout(model, model.neutral(), None, controls, every=2, keep=("v",))
-    assert some.q is None
-    assert some.tau is None
-    np.testing.assert_array_equal(some.v, whole.v)
-    np.testing.assert_array_equal(whole.tau, controls[[0, 1, 3]])
-    assert whole.time.tolist() == [0.0, 2e-3, 4e-3]
-
-
 @pytest.mark.parametrize(
     ("words", "text"),
     [
@@ -104,15 +92,6 @@ def test_what_cannot_be_rolled_out_is_refused(words, text):
     model = engine.chain(2)
     with pytest.raises(ValueError, match=text):
         engine.rollout(model, model.neutral(), **words)
-
-
-def test_one_control_is_held_for_all_steps_as_if_it_were_given_for_each():
-    model = engine.chain(2)
-    held = engine.rollout(model, model.neutral(), None, [1.0, -2.0], steps=6, every=3)
-    each = engine.rollout(model, model.neutral(), None, [[1.0, -2.0]] * 6, every=3)
-    for name in ("q", "v", "tau"):
-        np.testing.assert_array_equal(getattr(held, name), getattr(each, name))
-    assert held.v[-1].any()
 
 
 def test_controls_that_are_no_numbers_are_refused():

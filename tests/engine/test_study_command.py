@@ -11,7 +11,7 @@ from small_studies import SWUNG, named
 import engine
 from engine import cli
 from engine.study import pictures, results
-from engine.study.shares import wilson
+from engine.study.summaries import wilson
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed; studies' results are Parquet")
 

@@ -10,7 +10,7 @@ from small_studies import PUSHED, SWUNG, named
 
 import engine
 from engine.study import summaries
-from engine.study.shares import wilson
+from engine.study.summaries import wilson
 
 parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed; studies' results are Parquet")
 

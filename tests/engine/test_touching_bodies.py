@@ -96,52 +96,6 @@ def test_what_is_moved_out_of_an_overlap_goes_on_as_it_went(tmp_path, rng):
         np.testing.assert_allclose(after[3:], before[3:], rtol=0, atol=1e-11)
 
 
-def test_the_wrenches_on_two_touching_bodies_are_opposite(tmp_path):
-    model = free(tmp_path, BALL, BALL)
-    simulation = simulated(model, engine.Scene(self_collision=True), at(model, (0, 0, 0.1), (0, 0, 0.3)))
-    simulation.step(100)
-    found = simulation.contacts
-    assert sorted(partners(simulation)) == [(1, -1), (1, 2)]
-    own = np.flatnonzero(found.other[0, :2] == 2)[0]
-    np.testing.assert_allclose(found.normal[0, own], [0, 0, -1], atol=1e-12)
-    np.testing.assert_allclose(found.wrench[0, own] + found.other_wrench[0, own], 0, atol=1e-15)
-    np.testing.assert_allclose(simulation.contact_wrench[0, 1:, 5], [2 * G, 2 * G], rtol=1e-6)
-    np.testing.assert_allclose(simulation.contact_wrench[0, 0], 0)
-
-
-def test_a_robot_is_told_which_obstacle_it_touches(tmp_path):
-    model = free(tmp_path, BALL, BALL)
-    obstacles = [engine.Obstacle("sphere", (0.1,), (5, 0, 0)), engine.Obstacle("capsule", (0.1, 1), np.eye(4))]
-    turned = np.eye(4)
-    turned[:3, :3] = [[0, 0, 1], [0, 1, 0], [-1, 0, 0]]
-    obstacles[1] = engine.Obstacle("capsule", (0.1, 1.0), turned)
-    simulation = simulated(
-        model, engine.Scene(None, obstacles=obstacles, friction=1.0), at(model, (0, 0, 0.2), (5, 0, 0.2))
-    )
-    simulation.step(20)
-    assert sorted(partners(simulation)) == [(1, -3), (2, -2)]
-    found = simulation.contacts
-    np.testing.assert_allclose(found.other_wrench[0, :2], 0)
-    np.testing.assert_allclose(found.point[0, :2, 2], 0.1, atol=1e-6)
-    np.testing.assert_allclose(simulation.contact_wrench[0, 1:, 5], 2 * G, rtol=1e-5)
-
-
-def test_energy_never_grows_where_bodies_strike_each_other(tmp_path, rng):
-    model = free(tmp_path, BALL, ROD, ROD, masses=(1.0, 5.0, 50.0)).with_gravity((0, 0, 0))
-    batch = 300
-    q = loose(model, rng, batch, 0.1)
-    for restitution in (0.0, 0.5, 1.0):
-        scene = dataclasses.replace(SELF, restitution=restitution)
-        v = rng.standard_normal((batch, model.nv))
-        simulation = simulated(model, scene, q, v=v, batch=batch, dt=1e-9)
-        before = simulation.energy()[0]
-        simulation.step()
-        after = simulation.energy()[0]
-        assert np.max(after / before) <= 1 + 1e-9
-        assert np.sum(simulation.contacts.number > 0) > batch / 2
-        assert np.sum(after < before * (1 - 1e-6)) > batch / 4 or restitution == 1.0
-
-
 def chain(folder, shapes: str = BALL, count: int = 5, joints: str = "revolute") -> engine.Model:
     """Links a … at 0.25 m from one another along x, each on a hinge about z."""
     parts = []
@@ -223,27 +177,6 @@ def test_folded_arms_are_stopped_by_themselves(tmp_path):
         least = min(least, *(float(np.linalg.norm(p[i] - p[j])) for i, j in ((0, 2), (0, 3), (1, 3))))
     assert least == pytest.approx(0.2, abs=1e-4)
     assert simulation.contacts.number[0] > 0
-
-
-def test_a_robot_moves_alike_in_any_place_of_a_batch_and_after_the_reset_of_others(tmp_path, rng):
-    model = free(tmp_path, BALL, ROD, ROD)
-    scene = engine.Scene(self_collision=True, obstacles=[engine.Obstacle("capsule", (0.1, 1.0))], restitution=0.3)
-    batch = 9
-    q = np.tile(at(model, (0, 0, 0.4), (0.1, 0, 0.7), (0, 0.1, 0.9)), (batch, 1))
-    q[:, [0, 7, 14]] += rng.uniform(-0.02, 0.02, (batch, 3))
-    alone = [simulated(model, scene, q[k]) for k in (0, 4, 8)]
-    together = simulated(model, scene, q, batch=batch)
-    for _ in range(2):
-        for simulation in (*alone, together):
-            simulation.step(150)
-        for simulation, k in zip(alone, (0, 4, 8), strict=True):
-            assert np.array_equal(simulation.q[0], together.q[k])
-            assert np.array_equal(simulation.v[0], together.v[k])
-        for k in (1, 5):  # others begin again
-            together.q[k], together.v[k] = q[k], 0.0
-    assert np.sum(together.contacts.number > 1) > batch / 2
-    together.reset(q)
-    assert together.contacts.number.max() == 0
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Wrenches from outside: against Pinocchio, as generalized forces, in steps, and their work against the energy."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 from conftest import EXAMPLE_ROBOTS
@@ -24,15 +22,6 @@ def state(model, rng, batch=None):
 
 def wrenches(model, rng, *batch):
     return rng.uniform(-3, 3, (*batch, len(model.link_names), 6))
-
-
-def unlimited(model):
-    """Return the robot without friction, damping and limits."""
-    none, infinite = np.zeros(model.nv), np.full(model.nv, np.inf)
-    return dataclasses.replace(
-        model, friction=none, damping=none, lower=-infinite, upper=infinite,
-        velocity_limit=infinite, effort_limit=infinite,
-    )  # fmt: skip
 
 
 @pytest.mark.parametrize("floating", [False, True], ids=["fixed", "floating"])
@@ -77,27 +66,6 @@ def test_every_algorithm_takes_them_alone_and_in_batches(algorithm, dtype, rng):
         assert np.abs(every[2] - expected[2]).max() <= tolerance * scale
 
 
-def test_a_force_beside_the_axis_is_a_torque_and_a_wrench_on_the_world_nothing():
-    model = engine.load("robots/pendulum.urdf")
-    link = model.link_names.index(model.link_names[-1])
-    q, zero = np.array([0.3]), np.zeros(1)
-    w = np.zeros((len(model.link_names), 6))
-    lever, size = model.link_position[link], np.array([0.7, -2.0, 1.1])
-    w[link, 3:] = size
-    force = model.link_rotation[link] @ size
-    torque = -engine.inverse_dynamics(model, q, zero, zero, external=w) + engine.bias(model, q, zero)
-    assert torque[0] == pytest.approx(np.cross(lever, force)[2], abs=1e-14)
-    turned = np.zeros_like(w)
-    turned[link, :3] = model.link_rotation[link].T @ np.cross(lever, force)
-    same = -engine.inverse_dynamics(model, q, zero, zero, external=turned) + engine.bias(model, q, zero)
-    assert same[0] == pytest.approx(torque[0], abs=1e-14)
-    on_world = np.where((model.link_body == -1)[:, None], 5.0, np.zeros(6))
-    assert np.any(on_world)
-    assert engine.forward_dynamics(model, q, zero, zero, external=on_world) == engine.forward_dynamics(
-        model, q, zero, zero
-    )
-
-
 def test_the_factored_aba_is_solved_with_for_forces_and_wrenches_alike(rng):
     model = engine.tree(9, seed=4, floating=True, prismatic=0.3, spherical=0.3)
     topology, constants = pack(model)
@@ -118,45 +86,6 @@ def test_the_factored_aba_is_solved_with_for_forces_and_wrenches_alike(rng):
         forces = engine.bias(model, q, zero) - engine.inverse_dynamics(model, q, zero, zero, external=w)
         expected = inverse @ (tau + forces)
         assert np.abs(answer[0] - expected).max() <= 1e-11 * np.abs(expected).max()
-
-
-def test_the_work_of_wrenches_is_the_change_of_energy(rng):
-    model = unlimited(engine.tree(6, seed=3, floating=True, prismatic=0.3))
-    q, v, _ = state(model, rng)
-    simulation = engine.Simulation(model, 1, 1e-3, "rk4", "abia", q=q, v=v)
-    w = wrenches(model, rng)
-
-    def power():
-        zero = np.zeros(model.nv)
-        q, v = simulation.q[0], simulation.v[0]
-        return v @ (engine.bias(model, q, v) - engine.inverse_dynamics(model, q, v, zero, external=w))
-
-    start, samples = sum(part[0] for part in simulation.energy()), [power()]
-    for _ in range(400):
-        simulation.wrench[0] = w
-        simulation.step()
-        samples.append(power())
-    simpson = np.array([1, *[4, 2] * 199, 4, 1]) / 3
-    work, gain = simpson @ samples * 1e-3, sum(part[0] for part in simulation.energy()) - start
-    assert abs(gain) > 1.0
-    assert gain == pytest.approx(work, rel=1e-7)
-
-
-def test_friction_holds_against_a_small_push_and_gives_way_to_a_great_one():
-    model = engine.load("robots/pendulum.urdf").with_gravity((0, 0, 0))
-    model = dataclasses.replace(model, friction=np.full(1, 0.5), damping=np.zeros(1))
-    for integrator in engine.INTEGRATORS:
-        simulation = engine.Simulation(model, integrator=integrator, q=[0.1])
-        body = model.link_body == 0
-        axis = np.where(body[:, None], model.link_rotation[:, 2], 0)  # the joint's axis in each link's frame
-        first = int(np.argmax(body))
-        simulation.wrench[0, first, :3] = 0.49 * axis[first]
-        simulation.step(50)
-        assert abs(simulation.v[0, 0]) < 1e-15
-        simulation.wrench[0, first, :3] = 0.6 * axis[first]
-        simulation.step(50)
-        M = engine.mass_matrix(model, simulation.q)[0, 0, 0]
-        assert simulation.v[0, 0] == pytest.approx(0.1 * 0.05 / M, rel=1e-9)
 
 
 def test_who_asks_for_no_wrench_steps_as_before_and_zeros_change_nothing(rng):
@@ -186,24 +115,6 @@ def test_a_wrench_is_held_over_steps_resets_and_from_the_middle_of_a_run(rng):
     np.testing.assert_array_equal(simulation.v, again.v)
     simulation.reset(q)
     assert simulation.wrench[0, -1, 3] == 2.0
-
-
-def test_mimic_joints_feel_the_wrenches_on_all_they_move(example_robots, rng):
-    path = next(path for path in example_robots if path.stem == "panda")
-    model, loose = engine.load(path), engine.load(path, mimic=False)
-    assert model.has_mimic
-    G = model.coupling.G
-    y, yd, tau = state(model, rng)
-    q, v, w = model.coupling.expand_q(y), model.coupling.expand_v(yd), wrenches(model, rng)
-    expected = G.T @ engine.inverse_dynamics(loose, q, v, np.zeros(loose.nv), external=w)
-    np.testing.assert_allclose(
-        engine.inverse_dynamics(model, y, yd, np.zeros(model.nv), external=w), expected, rtol=1e-12, atol=1e-12
-    )
-    simulation = engine.Simulation(unlimited(model), q=y, v=yd)
-    simulation.tau[:], simulation.wrench[:] = tau, w
-    simulation.step()
-    after = yd + 1e-3 * engine.forward_dynamics(model, y, yd, tau, external=w)
-    np.testing.assert_allclose(simulation.v[0], after, rtol=0, atol=1e-11)
 
 
 @pytest.mark.parametrize(

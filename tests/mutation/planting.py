@@ -44,15 +44,6 @@ class Run:
             self._note.write_text(report.nodeid, "utf-8")
 
 
-class Passed(Run):
-    """As `Run`, but notes the tests that pass, each as soon as it has, and not those that are skipped."""
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.when == "call" and report.passed:
-            with self._note.open("a", encoding="utf-8") as note:
-                note.write(report.nodeid + "\n")
-
-
 def forked(work: Callable[[], int], output: Path, cores: set[int], limit: float) -> int:
     """Start `work` in a forked process, in its own process group on those cores, with its output in a file; return its
     id.

@@ -13,23 +13,26 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Room(NamedTuple):
-    """Patterns of its modules, from engine/, and of the nearest tests, from tests/engine/ without `test_`."""
+    """Patterns of its modules, from engine/, and of the nearest tests, without `test_`.
+
+    The tests are in tests/engine/ and tests/differential/.
+    """
 
     modules: tuple[str, ...]
     tests: tuple[str, ...]
 
 
 _STEPS = (
-    "simulation", "step_laws", "stepping_contract", "holding", "freezing", "dca_steps", "wrenches",
-    "ball_joints", "frames", "phases", "energies", "link_twists", "symmetries",
+    "simulation", "steps", "stepping_contract", "holding", "freezing", "dca_steps", "wrenches", "ball_joints", "frames",
+    "phases", "symmetries", "*_laws",
 )  # fmt: skip
 _DYNAMICS = (
     "dynamics", "algorithms", "aba_batch", "blocks", "cfa_cpu", "chain_inertias", "cpu_dynamics", "dca_cpu", "dca_tree",
-    "energies", "link_twists", "point_mobility", "uneven_masses",
+    "point_mobility", "quantity_laws", "uneven_masses",
 )  # fmt: skip
 _FILES = (
-    "urdf*", "file_kinds", "diagnostics", "dialects", "xacro", "srdf", "surfaces", "meshes", "robots", "corpus*",
-    "bad_*",
+    "urdf*", "file_kinds", "diagnostics", "dialects", "xacro", "srdf", "surfaces", "meshes", "robots", "bad_*",
+    "file_laws",
 )  # fmt: skip
 _CONTACT = (
     "contact", "contact_law", "contact_parts",
@@ -62,7 +65,7 @@ ROOMS = {
     ),
     "contact": Room(
         ("kernels/collision/*.py", "kernels/contact/*.py", "scene/*.py"),
-        (*_CONTACT, "simulation", "bench_contact", "stepping_contract", "symmetries"),
+        (*_CONTACT, "simulation", "steps", "balance_laws", "bench_contact", "stepping_contract", "symmetries"),
     ),
     "selection": Room(
         ("selection/*.py",),
@@ -106,5 +109,6 @@ def modules(room: str) -> list[str]:
 
 def tests(room: str) -> list[str]:
     """The files of the tests nearest to a room, from the repository's root."""
-    found = {path for pattern in ROOMS[room].tests for path in (ROOT / "tests" / "engine").glob(f"test_{pattern}.py")}
+    folders = [ROOT / "tests" / name for name in ("engine", "differential")]
+    found = {path for pattern in ROOMS[room].tests for each in folders for path in each.glob(f"test_{pattern}.py")}
     return sorted(str(path.relative_to(ROOT)) for path in found)

@@ -4,9 +4,6 @@
     python tests/mutation/run.py --room contact --count 60 --seed 2026-11-22 --out contact.json
     python tests/mutation/run.py --again contact.json    those that survived, under the tests as they are now
 
-    python tests/mutation/run.py --write-map map.gz      for another machine, which has no time to watch tests:
-    python tests/mutation/run.py --map map.gz --first 90 --seconds 270 --processes 28
-
 Which tests come by which function is looked up first, once for a checkout, and kept in --work.
 """
 
@@ -96,21 +93,7 @@ def main() -> None:
         chosen = [(room, mutant._replace(new=mutant.old)) for room, mutant in chosen]
     left_out = {Path(name).stem for name in arguments.without}
     files = sorted({file for room, _ in chosen for file in rooms.tests(room) if Path(file).stem not in left_out})
-    tests = seen.look(files, arguments.work, arguments.processes, arguments.map)
-    if arguments.write_map:
-        seen.save(arguments.write_map, tests)
-        return
-    if arguments.first:
-        selection = seen.Selection(tests, arguments.most)
-        names = {name for room, mutant in chosen for name in selection.of(room, mutant)[0]}
-        until = time.monotonic() + arguments.first
-        tests = seen.passing(tests, names, arguments.work, arguments.processes, until)
-        before, selection = selection, seen.Selection(tests, arguments.most)
-        left = [(room, x) for room, x in chosen if selection.of(room, x)[1] or not before.of(room, x)[1]]
-        print(f"{len(chosen) - len(left)} mutants are left out, since none of their tests passes here")
-        chosen = left
-    else:
-        selection = seen.Selection(tests, arguments.most)
+    selection = seen.Selection(seen.look(files, arguments.work, arguments.processes), arguments.most)
     jobs = [job_of(room, mutant, selection, arguments.work, shown) for room, mutant in chosen]
     random.Random(arguments.seed).shuffle(jobs)  # one that is interrupted has seen some of every room
     cut = 0
@@ -136,14 +119,6 @@ def _arguments() -> argparse.Namespace:
     add("--unchanged", action="store_true", help="a control: mutants that change nothing all survive")
     add("--most", type=float, default=30.0, help="seconds of tests that a mutant meets at most (30)")
     add("--seconds", type=float, default=float("inf"), help="end after so many, with what was counted until then")
-    add("--write-map", type=Path, metavar="FILE", help="only write down which tests come by what, for --map")
-    add("--map", type=Path, metavar="FILE", help="take that from FILE, for test files that are as they were")
-    add(
-        "--first",
-        type=float,
-        metavar="SECONDS",
-        help="run the tests as the engine is, so long; only what passes counts",
-    )
     add("--processes", type=int, default=1)
     add("--work", type=Path, default=Path(tempfile.gettempdir()) / "catena-mutation")
     add("--out", type=Path, help="write what became of each mutant, as JSON")

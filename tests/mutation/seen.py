@@ -1,10 +1,8 @@
-"""The duration and coverage of each test: measured once, stored, carried to another machine, and queried."""
+"""The duration and coverage of each test: measured once, stored, and queried."""
 
-import gzip
 import hashlib
 import json
 import time
-from collections.abc import Iterable
 from pathlib import Path
 
 import mutants as making
@@ -30,23 +28,14 @@ ELSEWHERE = {
     "engine/cpu/chains/dca_step.py": "engine/cpu/trees/dca.py:TreeGroup.__init__",
 }
 """Modules that run in untraced processes or threads, and the functions covered when those are started."""
-PIECE = 8.0
-"""Seconds of tests per process when a sample's tests are run on the unchanged engine."""
 
 
-def look(files: list[str], work: Path, processes: int, given: Path | None = None) -> Tests:
-    """Trace the tests of those files, once per engine version and test file; the result is stored in `work`.
-
-    A file written by `save` replaces tracing for unchanged test files, whatever the engine's version.
-    """
+def look(files: list[str], work: Path, processes: int) -> Tests:
+    """Trace the tests of those files, once per engine version and test file; the result is stored in `work`."""
     engine_digest = hashlib.sha256()
     for path in sorted((ROOT / "engine").glob("**/*.py")):
         engine_digest.update(path.read_bytes())
-    known = _read(given) if given else {}
     tests: Tests = {}
-    for file in files:
-        if file in known and known[file][0] == _digest(file):
-            tests |= known[file][1]
 
     def kept(file: str) -> Path:
         digest = hashlib.sha256(engine_digest.digest() + (ROOT / file).read_bytes())
@@ -68,78 +57,15 @@ def look(files: list[str], work: Path, processes: int, given: Path | None = None
         return Job(watch, 600, done)
 
     began = time.monotonic()
-    others = [file for file in files if file not in known or known[file][0] != _digest(file)]
-    new = [file for file in others if not kept(file).exists()]
+    new = [file for file in files if not kept(file).exists()]
     run_jobs([job(file) for file in new], processes, work)
-    for file in filter(lambda file: kept(file).exists(), others):
+    for file in filter(lambda file: kept(file).exists(), files):
         reported = json.loads(kept(file).read_text("utf-8"))
         tests |= {name: (seconds, set(symbols)) for name, (seconds, symbols) in reported["tests"].items()}
         for name in reported["failed"]:
             print(f"not counted, since it fails as it is: {name}")
     print(f"{len(tests)} tests; those of {len(new)} files watched in {time.monotonic() - began:.0f} s", flush=True)
     return tests
-
-
-def save(path: Path, tests: Tests) -> None:
-    """Write the tests' coverage into one small file."""
-    symbols = sorted({symbol for _, seen in tests.values() for symbol in seen})
-    places = {symbol: place for place, symbol in enumerate(symbols)}
-    groups: dict[tuple[int, ...], int] = {}
-    rows: dict[str, dict[str, tuple[float, int]]] = {}
-    for name, (seconds, seen) in tests.items():
-        group = groups.setdefault(tuple(sorted(places[symbol] for symbol in seen)), len(groups))
-        file, _, test = name.partition("::")
-        rows.setdefault(file, {})[test] = (seconds, group)
-    files = {file: (_digest(file), of_file) for file, of_file in rows.items()}
-    text = json.dumps({"symbols": symbols, "groups": list(groups), "files": files})
-    path.write_bytes(gzip.compress(text.encode(), mtime=0))
-
-
-def _read(path: Path) -> dict[str, tuple[str, Tests]]:
-    """Return each test file's digest and tests, as written by `save`."""
-    reported = json.loads(gzip.decompress(path.read_bytes()))
-    groups = [{reported["symbols"][place] for place in group} for group in reported["groups"]]
-    return {
-        file: (digest, {f"{file}::{test}": (seconds, groups[group]) for test, (seconds, group) in rows.items()})
-        for file, (digest, rows) in reported["files"].items()
-    }
-
-
-def _digest(file: str) -> str:
-    path = ROOT / file
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.exists() else "gone"
-
-
-def passing(tests: Tests, names: Iterable[str], work: Path, processes: int, until: float) -> Tests:
-    """Return the tests that pass here with the unchanged engine. Compiled code is stored in `work`."""
-    pieces = dict[tuple[int, str], list[str]]()
-    at, seconds = dict[str, int](), dict[str, float]()
-    for name in sorted(names):
-        file = name.split("::")[0]
-        if seconds.get(file, PIECE) >= PIECE:
-            at[file], seconds[file] = at.get(file, -1) + 1, 0.0
-        seconds[file] += tests[name][0]
-        pieces.setdefault((at[file], file), []).append(name)
-    fine: Tests = {}
-
-    def job(piece: list[str]) -> Job:
-        def meet(folder: Path) -> int:
-            planting.settle(folder, work / "cache", share=True)
-            order = {name: place for place, name in enumerate(piece)}
-            return planting.run_pytest([piece[0].split("::")[0]], folder, planting.Passed(order, folder / "passed.txt"))
-
-        def done(_: int | None, folder: Path) -> None:
-            note = folder / "passed.txt"
-            passed = note.read_text("utf-8").split("\n") if note.exists() else []
-            fine.update((name, tests[name]) for name in passed if name in tests)
-
-        return Job(meet, 600, done)
-
-    began = time.monotonic()
-    run_jobs([job(pieces[key]) for key in sorted(pieces)], processes, work, until)  # a file's pieces compile the same
-    count = sum(map(len, pieces.values()))
-    print(f"{len(fine)} of {count} tests pass as the engine is, in {time.monotonic() - began:.0f} s", flush=True)
-    return fine
 
 
 class Selection:

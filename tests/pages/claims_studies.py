@@ -7,7 +7,7 @@ import page_text
 from page_text import exempt, g, words
 
 import engine
-from engine.study import description, on_ray, pictures, shares, study
+from engine.study import description, on_ray, pictures, study, summaries
 from engine.study.tables import Problems
 from engine.study.variables import VARIABLES
 from tests.engine.small_studies import planned
@@ -73,7 +73,7 @@ def numbers() -> Iterable[str]:
     (bound,) = {abs(x) for kept in arm.kept if kept.predicate for x in (kept.above, kept.below)}
     yield f"the payload at which an arm's hand sinks by {1000 * bound:g} mm"
     yield f"is repeated, up to {on_ray.RETRIES} times"
-    assert shares.CONFIDENCE == 1.96
+    assert summaries.CONFIDENCE == 1.96
     yield "its probability lies with 95 % (Wilson's)"
 
 

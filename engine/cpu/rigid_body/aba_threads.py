@@ -37,7 +37,7 @@ MAX_THREADS = 255
 BUSY = 3
 """The status where another thread leads the pool."""
 _LANES = len(EIGHT)
-_CLAIM, _DONE, _UNFIT, _LED, _TASK = (OWN + LINE * k for k in range(5))
+_CLAIM, _DONE, _INVALID, _LED, _TASK = (OWN + LINE * k for k in range(5))
 _BODIES, _BATCH, _NQ, _NV, _RUN, _TOPOLOGY, _CONSTANTS, _W, _Q, _V, _TAU, _OUT, _CODE = (
     _TASK + 1 + k for k in range(13)
 )
@@ -45,32 +45,32 @@ _NEXT, _THREADS, _EPOCH = 1 << 16, 32, 40  # in the word of claims: one run; the
 
 
 @inline
-def _by_code(code, constants, q, v, tau, out, first, last, unfit):
-    """Compute robots `first` up to `last` by written-out code; `unfit[0]` counts blocks with a number that is not
+def _by_code(code, constants, q, v, tau, out, first, last, invalid):
+    """Compute robots `first` up to `last` by written-out code; `invalid[0]` counts blocks with a number that is not
     finite."""
     for k in range(first, last, len(EIGHT)):
         at_q, at_v, at_tau, at_out = address(q[k:last]), address(v[k:last]), address(tau[k:last]), address(out[k:last])
-        call(code, constants, at_q, at_v, at_tau, at_out, last - k, address(unfit))
+        call(code, constants, at_q, at_v, at_tau, at_out, last - k, address(invalid))
 
 
 @guard
-def _alone(fixed, unfit, q, v, tau, out):
-    """`_lead` on the caller's thread alone, by written-out code; `unfit` (1,) is a work array."""
+def _alone(fixed, invalid, q, v, tau, out):
+    """`_lead` on the caller's thread alone, by written-out code; `invalid` (1,) is a work array."""
     topology = array_at(fixed[2], "int64", (fixed[1], 4))
     if not tree_passes.shapes_fit(topology, q, v, tau, out):
         return WRONG_SHAPE
-    unfit[0] = 0
-    _by_code(fixed[5], fixed[3], q, v, tau, out, 0, q.shape[0], unfit)
-    return FITS if unfit[0] == 0 else NOT_FINITE
+    invalid[0] = 0
+    _by_code(fixed[5], fixed[3], q, v, tau, out, 0, q.shape[0], invalid)
+    return FITS if invalid[0] == 0 else NOT_FINITE
 
 
 @kernel
-def _take_part(control, me, epoch, dtype):
-    """Claim and compute runs of this epoch as thread `me`, with numbers of `dtype`."""
+def _take_part(control, thread, epoch, dtype):
+    """Claim and compute runs of this epoch as that `thread`, with numbers of `dtype`."""
     while True:
         claim = read(control, _CLAIM)
         run, runs, threads = claim >> 16 & 0xFFFF, claim & 0xFFFF, claim >> _THREADS & 0xFF
-        if claim >> _EPOCH != epoch & 0x7FFFFF or run >= runs or me >= threads:
+        if claim >> _EPOCH != epoch & 0x7FFFFF or run >= runs or thread >= threads:
             return
         if not exchange(control, _CLAIM, claim, claim + _NEXT):
             continue
@@ -82,24 +82,24 @@ def _take_part(control, me, epoch, dtype):
         tau, out = array_at(control[_TAU], dtype, (batch, nv)), array_at(control[_OUT], dtype, (batch, nv))
         first, last, code = run * control[_RUN], min((run + 1) * control[_RUN], batch), control[_CODE]
         if code != 0:
-            _by_code(code, control[_CONSTANTS], q, v, tau, out, first, last, control[_UNFIT:])
+            _by_code(code, control[_CONSTANTS], q, v, tau, out, first, last, control[_INVALID:])
         else:
             status = aba.forward(
-                topology, constants, w[me], EIGHT, q[first:last], v[first:last], tau[first:last], out[first:last]
+                topology, constants, w[thread], EIGHT, q[first:last], v[first:last], tau[first:last], out[first:last]
             )
             if status != FITS:
-                count(control, _UNFIT)
+                count(control, _INVALID)
         count(control, _DONE)
 
 
 @kernel
-def _in_double(place, me, epoch):
-    _take_part(array_at(place, "int64", (0,)), me, epoch, "float64")
+def _in_double(place, thread, epoch):
+    _take_part(array_at(place, "int64", (0,)), thread, epoch, "float64")
 
 
 @kernel
-def _in_single(place, me, epoch):
-    _take_part(array_at(place, "int64", (0,)), me, epoch, "float32")
+def _in_single(place, thread, epoch):
+    _take_part(array_at(place, "int64", (0,)), thread, epoch, "float32")
 
 
 _TASKS = {"float64": _in_double, "float32": _in_single}
@@ -107,11 +107,11 @@ _TASKS = {"float64": _in_double, "float32": _in_single}
 
 
 @kernel
-def _attend(control, me):
-    """Take part in calls as thread `me`, until none has come for a while."""
+def _serve_calls(control, thread):
+    """Take part in calls as that `thread`, until none has come for a while."""
     epoch = next_epoch(control, 0)
     while epoch >= 0:
-        call(control[_TASK], address(control), me, epoch)
+        call(control[_TASK], address(control), thread, epoch)
         epoch = next_epoch(control, epoch)
 
 
@@ -136,15 +136,15 @@ def _lead(fixed, control, threads, q, v, tau, out):
     control[_TOPOLOGY], control[_CONSTANTS], control[_W] = fixed[2], fixed[3], fixed[4]
     control[_Q], control[_V] = address(q), address(v)
     control[_TAU], control[_OUT], control[_CODE] = address(tau), address(out), fixed[5]
-    control[_UNFIT] = 0
+    control[_INVALID] = 0
     control[_DONE] = 0
     write(control, _CLAIM, (epoch & 0x7FFFFF) << _EPOCH | threads << _THREADS | runs)
     write(control, EPOCH, epoch)
     call(fixed[0], address(control), 0, epoch)
     wait_for(control, _DONE, runs)
-    unfit = read(control, _UNFIT)
+    invalid = read(control, _INVALID)
     write(control, _LED, 0)
-    return FITS if unfit == 0 else NOT_FINITE
+    return FITS if invalid == 0 else NOT_FINITE
 
 
 class _Pool:
@@ -152,13 +152,13 @@ class _Pool:
 
     def __init__(self) -> None:
         self.control = _control()
-        run_thread = partial(_run_thread, specialise(_attend, self.control, 1), self.control)
+        run_thread = partial(_run_thread, specialise(_serve_calls, self.control, 1), self.control)
         self.threads = ThreadPool(run_thread, min(cores(), MAX_THREADS) - 1, self.control, "batch")
         atexit.register(self.threads.dismiss)
 
 
-def _run_thread(attend: Callable[..., None], control: NDArray[np.int64], me: int) -> None:
-    attend(control, me)
+def _run_thread(serve_calls: Callable[..., None], control: NDArray[np.int64], thread: int) -> None:
+    serve_calls(control, thread)
 
 
 shared_pool = OnePerProcess(_Pool)
@@ -183,8 +183,8 @@ class Blocks:
         self.alone: Callable[..., int] = partial(self._lead, self._own, 1)
         """Computes q̈ into `out` on the caller's thread."""
         if code:
-            unfit = np.zeros(1, np.int64)
-            self.alone = partial(specialise(_alone, fixed, unfit, *example), fixed, unfit)
+            invalid = np.zeros(1, np.int64)
+            self.alone = partial(specialise(_alone, fixed, invalid, *example), fixed, invalid)
 
     def __call__(self, threads: int, q: Array, v: Array, tau: Array, out: Array) -> int:
         """Compute q̈ into `out` on that many threads, the caller's among them; alone where another thread leads the

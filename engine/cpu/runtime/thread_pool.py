@@ -25,7 +25,7 @@ from engine.cpu.runtime.epochs import STOP
 
 
 class ThreadPool:
-    """`count` threads. `run_thread(me)` takes part in calls as thread me = 1, 2, … until none has come for a while.
+    """`count` threads. `run_thread(number)` takes part in calls as thread 1, 2, … until none has come for a while.
 
     It releases the GIL and keeps the memory it works in alive; `control` is the control block.
     """
@@ -33,39 +33,40 @@ class ThreadPool:
     def __init__(self, run_thread: Callable[[int], None], count: int, control: NDArray[np.int64], name: str):
         self.sleeping: set[int] = set()
         self._run_thread, self._control = run_thread, control
-        self._alarms = {me: threading.Lock() for me in range(1, count + 1)}
+        self._alarms = {number: threading.Lock() for number in range(1, count + 1)}
         for alarm in self._alarms.values():
             alarm.acquire()
         self._threads = [
-            threading.Thread(target=self._work, args=(me,), name=f"{name}-{me}", daemon=True) for me in self._alarms
+            threading.Thread(target=self._work, args=(number,), name=f"{name}-{number}", daemon=True)
+            for number in self._alarms
         ]
         for thread in self._threads:
             thread.start()
 
-    def _work(self, me: int) -> None:
+    def _work(self, number: int) -> None:
         while True:
-            self._run_thread(me)
+            self._run_thread(number)
             if self._control[STOP]:
                 return
-            self.sleeping.add(me)
-            self._alarms[me].acquire()
+            self.sleeping.add(number)
+            self._alarms[number].acquire()
 
     def wake(self, threads: int) -> None:
         """Wake sleeping threads among the first `threads`, the leader included."""
-        for me in tuple(self.sleeping):
-            if me < threads:
-                self.sleeping.discard(me)
-                self._ring(me)
+        for number in tuple(self.sleeping):
+            if number < threads:
+                self.sleeping.discard(number)
+                self._ring(number)
 
-    def _ring(self, me: int) -> None:
+    def _ring(self, number: int) -> None:
         with suppress(RuntimeError):  # another thread has just woken it
-            self._alarms[me].release()
+            self._alarms[number].release()
 
     def dismiss(self) -> None:
         """End all threads, and wait until they have ended."""
         self._control[STOP] = 1
-        for me in self._alarms:
-            self._ring(me)
+        for number in self._alarms:
+            self._ring(number)
         for thread in self._threads:
             if thread is not threading.current_thread():  # garbage collection may run in any thread
                 thread.join()

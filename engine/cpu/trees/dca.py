@@ -113,12 +113,12 @@ def _led(
 
 
 def _threads(group: Group, table: NDArray[np.int64], blocks: int, name: str) -> ThreadPool:
-    attend = specialise(thread_group.attend, group.control, 1)
-    return ThreadPool(partial(_run_thread, attend, (group, table)), blocks - 1, group.control, name)
+    serve_calls = specialise(thread_group.serve_calls, group.control, 1)
+    return ThreadPool(partial(_run_thread, serve_calls, (group, table)), blocks - 1, group.control, name)
 
 
-def _run_thread(attend: Callable[..., Any], memory: tuple[Group, NDArray[np.int64]], me: int) -> None:
-    attend(memory[0].control, me)
+def _run_thread(serve_calls: Callable[..., Any], memory: tuple[Group, NDArray[np.int64]], thread: int) -> None:
+    serve_calls(memory[0].control, thread)
 
 
 @lru_cache(maxsize=64)
@@ -130,7 +130,7 @@ def pays(model: Model) -> bool:
 def make_code() -> None:
     """Compile the code of steps, or read it from disk."""
     thread_group.step.address(3)
-    specialise(thread_group.attend, np.zeros(1, np.int64), 1)
+    specialise(thread_group.serve_calls, np.zeros(1, np.int64), 1)
 
 
 def is_compiled() -> bool:

@@ -30,7 +30,7 @@ from engine.cpu.trees.group import SIZES, group_at
 from engine.kernels.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.phases import ACCELERATION, BIAS, CHUNKS, COUNT, INERTIA_RECURSION, JOINS, KINEMATICS
 
-_ARRIVED, _PASSED, _DONE, _UNFIT, TASK, _BLOCKS = (OWN + LINE * k for k in (0, 4, 8, 9, 10, 11))
+_ARRIVED, _PASSED, _DONE, _INVALID, TASK, _BLOCKS = (OWN + LINE * k for k in (0, 4, 8, 9, 10, 11))
 TABLE = TASK + 1
 """Places in the control block: the function that helpers call, and the address of the group's table."""
 TABLE_WORDS = SIZES + 28
@@ -76,10 +76,10 @@ def _wrenches(group, bodies, dtype):
 
 
 @inline
-def _lap(group, me, phase):
+def _lap(group, thread, phase):
     """Add the time since the last lap to a phase, on the leader's thread, if phases are timed."""
     arguments = group.arguments
-    if me == 0 and arguments[dca_step.PHASES] != 0:
+    if thread == 0 and arguments[dca_step.PHASES] != 0:
         time = now()
         if phase >= 0:
             phases = array_at(arguments[dca_step.PHASES], "int64", (COUNT,))
@@ -93,7 +93,7 @@ def _claim(t):
 
 
 @kernel
-def _block_part(group, part, t, me, bodies, dtype, added):
+def _block_part(group, part, t, thread, bodies, dtype, added):
     """Do a part of the work on one block."""
     acting, fresh = _acting(group, dtype), group.arguments[dca_step.FRESH] != 0
     q, v = _argument(group, dca_step.Q, dtype), _argument(group, dca_step.V, dtype)
@@ -104,16 +104,16 @@ def _block_part(group, part, t, me, bodies, dtype, added):
     elif part == 1:
         if fresh:
             block_passes.velocities(group, t, v, _wrenches(group, bodies, dtype))
-        _lap(group, me, BIAS)
+        _lap(group, thread, BIAS)
         block_passes.absorb_subtrees(group, t, acting, added)
         block_passes.reduce_chunks(group, t, acting, added)
-        _lap(group, me, CHUNKS)
+        _lap(group, thread, CHUNKS)
     elif part == 2:
         block_passes.articulate_chunks(group, t, acting, added)
-        _lap(group, me, INERTIA_RECURSION)
+        _lap(group, thread, INERTIA_RECURSION)
         block_passes.maps(group, t)
     elif not block_passes.accelerations(group, t, acting, added):
-        count(group.control, _UNFIT)
+        count(group.control, _INVALID)
 
 
 @kernel
@@ -127,28 +127,28 @@ def _node_part(group, part, bodies, dtype, added):
     elif part == 1:
         node_passes.inertias(group, acting, added)
     elif not node_passes.accelerations(group, acting, _argument(group, dca_step.GRAVITY, dtype), added):
-        count(group.control, _UNFIT)
+        count(group.control, _INVALID)
 
 
 @kernel
-def _take_part(table, me, epoch, dtype, added):
-    """Claim and process blocks, thread `me` its own first."""
+def _take_part(table, thread, epoch, dtype, added):
+    """Claim and process blocks, `thread` its own first."""
     group, bodies, mine = group_at(table, dtype), table[4], 0
     control, blocks = group.control, group.bounds.shape[0]
     for step in range(blocks):
-        t = (me + step) % blocks
+        t = (thread + step) % blocks
         if exchange(control, _claim(t), epoch - 1, epoch):
             mine |= 1 << t
-            _block_part(group, 0, t, me, bodies, dtype, added)
+            _block_part(group, 0, t, thread, bodies, dtype, added)
             _arrive(group, 0, epoch, bodies, dtype, added)
     if mine == 0:
         return
     for part in range(1, 4):
         wait_for(control, _PASSED + LINE * (part - 1), epoch)
-        _lap(group, me, KINEMATICS if part == 1 else (JOINS if part == 2 else ACCELERATION))
+        _lap(group, thread, KINEMATICS if part == 1 else (JOINS if part == 2 else ACCELERATION))
         for t in range(blocks):
             if mine >> t & 1:
-                _block_part(group, part, t, me, bodies, dtype, added)
+                _block_part(group, part, t, thread, bodies, dtype, added)
                 if part < 3:
                     _arrive(group, part, epoch, bodies, dtype, added)
                 else:
@@ -163,36 +163,36 @@ def _arrive(group, part, epoch, bodies, dtype, added):
 
 
 @inline
-def _call(place, me, epoch, dtype, added):
+def _call(place, thread, epoch, dtype, added):
     """Lead the next epoch as thread 0, or help with this one as another; `place` is that of the control block."""
     control = array_at(place, "int64", (0,))
     table = array_at(control[TABLE], "int64", (TABLE_WORDS,))
     group = group_at(table, dtype)
-    if me == 0:
+    if thread == 0:
         epoch = control[EPOCH] + 1
-        control[_UNFIT] = 0
+        control[_INVALID] = 0
         _lap(group, 0, -1)
         write(control, EPOCH, epoch)
-    _take_part(table, me, epoch, dtype, added)
-    if me == 0:
+    _take_part(table, thread, epoch, dtype, added)
+    if thread == 0:
         wait_for(control, _DONE, group.bounds.shape[0] * epoch)
         _lap(group, 0, ACCELERATION)
 
 
 @kernel
-def _in_double(place, me, epoch):
-    _call(place, me, epoch, "float64", "")
+def _in_double(place, thread, epoch):
+    _call(place, thread, epoch, "float64", "")
 
 
 @kernel
-def _in_single(place, me, epoch):
-    _call(place, me, epoch, "float32", "")
+def _in_single(place, thread, epoch):
+    _call(place, thread, epoch, "float32", "")
 
 
 @kernel
-def step(place, me, epoch):
+def step(place, thread, epoch):
     """Make a step's call, with its additions, see `_call`."""
-    _call(place, me, epoch, "float64", "added")
+    _call(place, thread, epoch, "float64", "added")
 
 
 CALLS = {"float64": _in_double, "float32": _in_single}
@@ -208,13 +208,13 @@ def lead(table, arguments, control, q, v, tau, out):
     arguments[dca_step.Q], arguments[dca_step.V] = address(q), address(v)
     arguments[dca_step.TAU], arguments[dca_step.OUT] = address(tau), address(out)
     call(control[TASK], address(control), 0, 0)
-    return FITS if read(control, _UNFIT) == 0 else NOT_FINITE
+    return FITS if read(control, _INVALID) == 0 else NOT_FINITE
 
 
 @kernel
-def attend(control, me):
-    """Take part in calls as thread `me`, until none has come for a while."""
+def serve_calls(control, thread):
+    """Take part in calls as that `thread`, until none has come for a while."""
     epoch = next_epoch(control, 0)
     while epoch >= 0:
-        call(control[TASK], address(control), me, epoch)
+        call(control[TASK], address(control), thread, epoch)
         epoch = next_epoch(control, epoch)

@@ -43,7 +43,10 @@ def touches_something(settings: StepSettings) -> bool:
 
 
 def lanes(settings: StepSettings) -> int:
-    """Return the lanes per robot of the kernels for limbs or bodies on a plane, with friction; 1 for other robots."""
+    """Return the lanes per robot of the kernels for limbs or bodies on a plane, with friction; 1 for other robots.
+
+    In double precision bodies are stepped faster by the one text.
+    """
     scene, model = settings.scene, settings.model
     assert scene is not None
     found, plane = points(model, scene), isinstance(scene.ground, Plane)
@@ -54,7 +57,7 @@ def lanes(settings: StepSettings) -> int:
         return 1
     if limbs(model):
         return LANES if np.all(np.diff(found.first)[found.body > 0] <= KEPT) else 1
-    return lane_bodies.WARP if lane_bodies.fits(model) else 1
+    return lane_bodies.WARP if settings.dtype == "float32" and lane_bodies.fits(model) else 1
 
 
 class PlaneContacts:

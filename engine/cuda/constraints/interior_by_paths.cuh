@@ -11,8 +11,7 @@
 
 constexpr int INTERIOR_BY_PATHS = 30;  // steps, at most
 constexpr double CENTRING_BY_PATHS = 0.2, FIRST_IMPULSE = 10;  // σ, and the scaled impulse of the first iterate
-// The residual at which Newton's steps take over.
-template <typename Real> constexpr Real INTERIOR_ENOUGH = sizeof(Real) == 8 ? 1e-7 : 1e-3;
+constexpr double INTERIOR_ENOUGH = 1e-3;  // the residual at which Newton's steps take over
 
 // A lane's contact and joint row, those of its rank, if there are such. All numbers but impulses and velocities in
 // workspaces are scaled: λ = d size λ', u = size/d u'.
@@ -106,7 +105,7 @@ __device__ __noinline__ void interior_by_paths(Workspace ws, RowsOf rows, Group 
 #pragma unroll 1
     for (int step = 0; step < INTERIOR_BY_PATHS; ++step) {
         const Real left = residual_by_paths<Real>(ws, rows, group);
-        if (left <= INTERIOR_ENOUGH<Real> || !(left < Real(INFINITE))) break;
+        if (left <= Real(INTERIOR_ENOUGH) || !(left < Real(INFINITE))) break;
         const Real nu = held.mean_complementarity(group), target = Real(CENTRING_BY_PATHS) * nu;
         held.put_equations(nu, target);
         group.sync();

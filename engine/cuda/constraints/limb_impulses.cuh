@@ -49,7 +49,7 @@ template <typename Real, int N> struct LimbImpulses {
 };
 
 template <typename Real, int N, class Joints>
-__device__ __forceinline__ void joint_laws(LimbRows<Real, N>& rows, const Joints& joints, const Group& group) {
+__device__ __forceinline__ void joint_laws(LimbRows<Real, N>& rows, const Joints& joints, const WarpGroup& group) {
 #pragma unroll WRITTEN_OUT<N>
     for (int k = 0; k < LIMB; ++k) {
         const int v = limb_rate(group) + k;
@@ -167,7 +167,7 @@ __device__ __forceinline__ void spread(const LimbRows<Real, N>& rows, const Real
 }
 // x and y.
 template <typename Real, int N>
-__device__ __forceinline__ void add_up(const LimbRows<Real, N>& rows, LimbImpulses<Real, N>& x, const Group& group) {
+__device__ __forceinline__ void add_up(const LimbRows<Real, N>& rows, LimbImpulses<Real, N>& x, const WarpGroup& group) {
     spread<false>(rows, x.of, x.sum);
 #pragma unroll
     for (int e = LIMB; e < COLUMNS; ++e) x.sum[e] = group.sum(x.sum[e]);
@@ -183,7 +183,7 @@ __device__ __forceinline__ void limb_velocities(const LimbRows<Real, N>& rows, c
 // `residual` of contact_law.cuh, over limbs.
 template <typename Real, int N>
 __device__ __forceinline__ Real limb_residual(const LimbRows<Real, N>& rows, const LimbImpulses<Real, N>& x,
-                                              Real (&u)[ROWS_OF<N>], const Group& group) {
+                                              Real (&u)[ROWS_OF<N>], const WarpGroup& group) {
     limb_velocities(rows, x, u);
     Real worst = 0, most = VELOCITY_FLOOR<Real>;
     const auto count = [&](Real left, Real b) {

@@ -42,7 +42,7 @@ template <typename Real> struct LimbInterior {
 
     // The first iterate: near `from` and its u, INWARDS inside cones and bounds.
     __device__ __forceinline__ LimbInterior(const LimbRows<Real, N>& given, const LimbImpulses<Real, N>& from,
-                                            const Group& group)
+                                            const WarpGroup& group)
         : rows(given) {
         Real most = TINY<Real>;
 #pragma unroll WRITTEN_OUT<N>
@@ -95,14 +95,14 @@ template <typename Real> struct LimbInterior {
     }
 
     // z of scaled impulses.
-    __device__ __forceinline__ void sum(const Real (&of)[ROWS], const Group& group) {
+    __device__ __forceinline__ void sum(const Real (&of)[ROWS], const WarpGroup& group) {
         spread<false>(rows, of, z);
 #pragma unroll
         for (int e = LIMB; e < COLUMNS; ++e) z[e] = group.sum(z[e]);
     }
 
     // ν: the mean of all complementarity products.
-    __device__ __forceinline__ Real mean_complementarity(const Group& group) const {
+    __device__ __forceinline__ Real mean_complementarity(const WarpGroup& group) const {
         Real total = 0, number = 0;
 #pragma unroll WRITTEN_OUT<N>
         for (int c = 0; c < rows.contacts(); ++c) {
@@ -116,7 +116,7 @@ template <typename Real> struct LimbInterior {
     }
 
     // Newton's matrix, factorised.
-    __device__ __forceinline__ void begin(Direction& direction, const Group& group) const {
+    __device__ __forceinline__ void begin(Direction& direction, const WarpGroup& group) const {
 #pragma unroll WRITTEN_OUT<N>
         for (int r = 0; r < rows.rows(); ++r) direction.u[r] = rows.b[r] + in_row(rows, r, z);
 #pragma unroll WRITTEN_OUT<N>
@@ -140,7 +140,7 @@ template <typename Real> struct LimbInterior {
     }
 
     // The step towards complementarity products of `target`. Returns the step length to the boundary.
-    __device__ __forceinline__ Real direct(Direction& direction, Real target, const Group& group) {
+    __device__ __forceinline__ Real direct(Direction& direction, Real target, const WarpGroup& group) {
         auto& by = direction.by;
         const auto resisted = [&](int c, int e, Vector<Real> x) {
             return by.Omega[c][e][0] * x.x + by.Omega[c][e][1] * x.y + by.Omega[c][e][2] * x.z;
@@ -212,7 +212,7 @@ template <typename Real> struct LimbInterior {
 // Always in double precision: with redundant contacts Ω has a wider range than single precision resolves.
 __device__ __noinline__ void interior_point(const LimbRows<double, LIMB_POINTS>& rows,
                                             LimbImpulses<double, LIMB_POINTS>& best, double asked, bool searching,
-                                            Group group) {
+                                            WarpGroup group) {
     using Real = double;
     constexpr int N = LIMB_POINTS;
     LimbImpulses<Real, N> x;
@@ -268,13 +268,15 @@ struct Effort {
                                              ALL_TURNS = {0, INTERIOR_FROM},
                                              INTERIOR = {INTERIOR_FROM, INTERIOR_FROM + STEPS_AFTER + 1};
 
-// Impulses that obey the law, with u of the limb and the residual, or else the best iterate. Returns whether the law is
-// obeyed.
+// Impulses that obey the law, with u of the limb and the residual, or else the best iterate, for a robot that is
+// `searching`. Returns whether the law is obeyed.
 template <typename Real, int N>
 __device__ __forceinline__ bool find_impulses(const LimbRows<Real, N>& rows, LimbImpulses<Real, N>& x,
-                                              Real (&u)[ROWS_OF<N>], Real& left, Effort effort, const Group& group) {
+                                              Real (&u)[ROWS_OF<N>], Real& left, Effort effort, bool searching,
+                                              const WarpGroup& group) {
     Real best[ROWS_OF<N>], least = UNKNOWN, eps = 0, before = UNKNOWN;
-    bool searching = true, found = false;
+    bool found = false;
+    left = UNKNOWN;
 #pragma unroll WRITTEN_OUT<N>
     for (int r = 0; r < rows.rows(); ++r) best[r] = x.of[r];
 #pragma unroll 1

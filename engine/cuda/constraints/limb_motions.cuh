@@ -80,12 +80,12 @@ template <typename Real> struct Posture {
 };
 
 // The first body of a lane's limb; and the index of its joint's velocity, and of its coordinate.
-__device__ __forceinline__ int limb_body(const Group& group) { return 1 + LIMB * group.rank; }
-__device__ __forceinline__ int limb_rate(const Group& group) { return TRUNK_NV + LIMB * group.rank; }
-__device__ __forceinline__ int limb_coordinate(const Group& group) { return 7 + LIMB * group.rank; }
+__device__ __forceinline__ int limb_body(const WarpGroup& group) { return 1 + LIMB * group.rank; }
+__device__ __forceinline__ int limb_rate(const WarpGroup& group) { return TRUNK_NV + LIMB * group.rank; }
+__device__ __forceinline__ int limb_coordinate(const WarpGroup& group) { return 7 + LIMB * group.rank; }
 
 template <typename Real, class Joints, class Robot>
-__device__ __forceinline__ Posture<Real> posture(const Joints& joints, const Robot& robot, const Group& group) {
+__device__ __forceinline__ Posture<Real> posture(const Joints& joints, const Robot& robot, const WarpGroup& group) {
     const auto& at = joints.at;
     Posture<Real> now;
     const Pose<Real> home = robot.home(0);
@@ -134,7 +134,7 @@ template <typename Real> __device__ __forceinline__ void add_body(Lower<Real, 6>
 
 template <typename Real, class Joints, class Robot>
 __device__ __forceinline__ Motions<Real> free_motions(const Posture<Real>& now, const Joints& joints,
-                                                      const Robot& robot, const Group& group) {
+                                                      const Robot& robot, const WarpGroup& group) {
     const auto& at = joints.at;
     const auto force_on = [&](int i, const Pose<Real>& T, Force<Real> F) {
         if constexpr (Joints::HAS_WRENCHES) F = F - force_to_parent(T, joints.external(i));

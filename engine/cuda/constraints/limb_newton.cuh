@@ -40,7 +40,7 @@ template <typename Real> struct Arrow {
 // With NORMALS, tangential rows of contacts, and joint rows, are left out.
 template <bool NORMALS, typename Real, int N>
 __device__ __forceinline__ void factor_arrow(const LimbRows<Real, N>& rows, const LimbStep<Real, N>& by,
-                                             Arrow<Real>& arrow, const Group& group) {
+                                             Arrow<Real>& arrow, const WarpGroup& group) {
     constexpr int OF_CONTACT = NORMALS ? 1 : 3;
     auto& K = arrow.K;
 #pragma unroll
@@ -96,7 +96,7 @@ __device__ __forceinline__ void factor_arrow(const LimbRows<Real, N>& rows, cons
 // x ← K⁻¹ x, where the trunk's right-hand side is the sum of all limbs' shares minus `less`.
 template <typename Real>
 __device__ __forceinline__ void solve_arrow(const Arrow<Real>& arrow, Real (&x)[COLUMNS], const Real (&less)[TRUNK_NV],
-                                            const Group& group) {
+                                            const WarpGroup& group) {
     const auto& K = arrow.K;
 #pragma unroll
     for (int k = 0; k < COLUMNS; ++k) {
@@ -147,7 +147,7 @@ __device__ __forceinline__ void linearise_contact(const LimbRows<Real, N>& rows,
 template <typename Real, int N>
 __device__ __forceinline__ Real to_the_next_set(const LimbRows<Real, N>& rows, const LimbStep<Real, N>& by,
                                                 const LimbImpulses<Real, N>& x, const Real (&change)[ROWS_OF<N>],
-                                                const Group& group) {
+                                                const WarpGroup& group) {
     Real fraction = INFINITE;
 #pragma unroll WRITTEN_OUT<N>
     for (int c = 0; c < rows.contacts(); ++c) {
@@ -182,7 +182,7 @@ template <typename Real> __device__ __forceinline__ Real step_length(Real fracti
 // λ grows by s − Ω du where the robot is `searching`; x.sum is not updated.
 template <bool NORMALS, typename Real, int N>
 __device__ __forceinline__ void take_step(const LimbRows<Real, N>& rows, const LimbStep<Real, N>& by,
-                                          LimbImpulses<Real, N>& x, bool searching, const Group& group,
+                                          LimbImpulses<Real, N>& x, bool searching, const WarpGroup& group,
                                           bool leads = false, bool stalled = false) {
     Arrow<Real> arrow;
     Real d[COLUMNS];
@@ -237,7 +237,7 @@ template <typename Real> __device__ __forceinline__ Real eps_of(int turn, Real l
 template <typename Real, int N>
 __device__ __forceinline__ void newton_step(const LimbRows<Real, N>& rows, LimbImpulses<Real, N>& x,
                                             const Real (&u)[ROWS_OF<N>], Real eps, bool searching,
-                                            const Group& group, bool leads = false, bool stalled = false) {
+                                            const WarpGroup& group, bool leads = false, bool stalled = false) {
     LimbStep<Real, N> by;
 #pragma unroll WRITTEN_OUT<N>
     for (int c = 0; c < rows.contacts(); ++c) linearise_contact(rows, x, u, eps, c, by);
@@ -254,7 +254,7 @@ __device__ __forceinline__ void newton_step(const LimbRows<Real, N>& rows, LimbI
 // solution was found, for a robot that `asks`.
 template <typename Real, int N>
 __device__ __forceinline__ bool correct_overlap_by_limbs(const LimbRows<Real, N>& rows, const Real (&gap)[N],
-                                              LimbImpulses<Real, N>& x, bool asks, const Group& group) {
+                                              LimbImpulses<Real, N>& x, bool asks, const WarpGroup& group) {
     Real b[N], most = TINY<Real>;
 #pragma unroll WRITTEN_OUT<N>
     for (int r = 0; r < rows.rows(); ++r) x.of[r] = 0;

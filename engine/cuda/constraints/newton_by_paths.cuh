@@ -7,9 +7,6 @@
 #include "constraints/interior_by_paths.cuh"
 
 constexpr int STEPS_BY_PATHS = 16, DAMPED_BY_PATHS = 8;  // Newton's steps at a time; and damped ones
-// The residual after a sweep above which double precision leaves the step to the general solver: where much slips at
-// once the law has several solutions, and the CPU's is wanted.
-constexpr double FAR_OFF = 1e-2;
 
 // Ω and s of all rows in their slots, by the active sets of the current iterate.
 template <typename Real, class Workspace>
@@ -99,10 +96,10 @@ __device__ __forceinline__ Real solve_by_warp(const Workspace& ws, const RowsOf&
 #pragma unroll 1
     for (int trial = 0; trial < (held ? 3 : 2) && !(least <= ACCEPTED_RESIDUAL<Real>); ++trial) {
         if (trial == 1) recall();
-        if (trial == 2) interior_by_paths<Real>(ws, rows, group);
-        else if (trial == 0 && sizeof(Real) == 8) sweep_by_paths<Real>(ws, rows, group, true);
-        if (trial == 2 || (trial == 0 && sizeof(Real) == 8)) left = residual_by_paths<Real>(ws, rows, group), judge();
-        if (sizeof(Real) == 8 && trial == 0 && left > Real(FAR_OFF)) break;
+        if (trial == 2) {
+            interior_by_paths<Real>(ws, rows, group);
+            left = residual_by_paths<Real>(ws, rows, group), judge();
+        }
         newton(trial == 1);
     }
     if (left != least) recall();

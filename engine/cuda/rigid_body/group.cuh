@@ -21,22 +21,23 @@ __device__ __forceinline__ void meet_block() {
 }
 
 // The lanes of one robot; a lane's writes are visible to the others after `sync`. Groups of a warp that `meet`
-// synchronise with each other from then on and must make the same calls.
-struct Group {
+// synchronise with each other from then on and must make the same calls. With WHOLE all lanes of the warp make the same
+// calls from the beginning.
+template <bool WHOLE> struct LaneGroup {
     static constexpr int size = LANES;
     int rank;
     unsigned own, lanes;  // lanes of this group, and of all groups that have met
 
-    __device__ __forceinline__ Group() : rank(LANES > 1 ? threadIdx.x % LANES : 0), own(0), lanes(0) {
+    __device__ __forceinline__ LaneGroup() : rank(LANES > 1 ? threadIdx.x % LANES : 0), own(0), lanes(0) {
         if constexpr (LANES > 1) lanes = own = LANE_BITS << (threadIdx.x % 32 - rank);
     }
     // The masks of synchronising lanes and of the robot's lanes; compile-time constants for a whole warp, which saves
     // ten instructions per synchronisation.
-    __device__ __forceinline__ unsigned met() const { return LANES == 32 ? ~0u : lanes; }
+    __device__ __forceinline__ unsigned met() const { return LANES == 32 || WHOLE ? ~0u : lanes; }
     __device__ __forceinline__ unsigned mine() const { return LANES == 32 ? ~0u : own; }
     // Converge with the groups whose lanes are all active, or else with none.
     __device__ __forceinline__ void meet() {
-        if constexpr (LANES > 1 && LANES < 32) {
+        if constexpr (LANES > 1 && LANES < 32 && !WHOLE) {
             unsigned whole = __activemask();
 #pragma unroll
             for (int d = 1; d < LANES; d *= 2) whole &= whole >> d;
@@ -129,3 +130,5 @@ struct Group {
         }
     }
 };
+using Group = LaneGroup<false>;
+using WarpGroup = LaneGroup<true>;

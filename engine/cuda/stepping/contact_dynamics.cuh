@@ -301,11 +301,12 @@ template <typename Real, int PITCH> struct RobotContacts {
         return bounded;
     }
 
-    // Write the results of a launch's last step.
-    __device__ __forceinline__ void end() {
+    // Write the results of a launch's last step, of a robot that `writes` them.
+    __device__ __forceinline__ void end(bool writes = true) {
 #if EVEN_LIMBS
-        store_warm_start(*this);
+        store_warm_start(*this, writes);
 #endif
+        if (!writes) return;
         reported.number[robot] = number, reported.residual[robot] = left, reported.worst[robot] = worst;
     }
 };

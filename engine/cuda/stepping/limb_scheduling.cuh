@@ -42,7 +42,11 @@ template <typename Real, int PITCH> struct Seated {
         for (int k = group.rank; k < WIDTH; k += LANES) at(slot + k) = from[robot * WIDTH + k];
     }
     template <int WIDTH> __device__ __forceinline__ void store(Real* to, int slot) const {
-        for (int k = group.rank; k < WIDTH; k += LANES) to[robot * WIDTH + k] = at(slot + k);
+        copy<WIDTH>(to + robot * WIDTH, slot);
+    }
+    template <int WIDTH> __device__ __forceinline__ void copy(Real* to, int slot) const {
+#pragma unroll 1
+        for (int k = group.rank; k < WIDTH; k += LANES) to[k] = at(slot + k);
     }
     __device__ __forceinline__ void load_state() const {
         load<NQ>(course.q, Q), load<NV>(course.v, V), load<NV>(course.tau, TAU);
@@ -64,8 +68,8 @@ template <typename Real, int PITCH> struct Seated {
         if (step % course.every != 0) return;
         group.sync();
         const size_t sample = robot * (course.steps / course.every + 1) + step / course.every;
-        if (course.record_q) for (int k = group.rank; k < NQ; k += LANES) course.record_q[sample * NQ + k] = at(Q + k);
-        if (course.record_v) for (int k = group.rank; k < NV; k += LANES) course.record_v[sample * NV + k] = at(V + k);
+        if (course.record_q) copy<NQ>(course.record_q + sample * NQ, Q);
+        if (course.record_v) copy<NV>(course.record_v + sample * NV, V);
     }
     // End the robot, whose velocity diverged in that step. Where robots freeze, it keeps the state before the step.
     __device__ __forceinline__ void end_at(int step) const {
@@ -104,11 +108,14 @@ __device__ __forceinline__ bool whole_step(Touch& touch, const Joints& joints, c
 // A turn of steps of one kind, with at most N contacts per lane, or N = 0 for GENERAL; N sets the code and registers.
 // Returns the kind of the next step, KINDS for a robot that has ended. `step`: completed steps; `refused`: whether the
 // next step was already attempted. Contacts are detected by two texts that may round differently: a step that both
-// refuse is MANY_CONTACTS, which takes all.
+// refuse is MANY_CONTACTS, which takes all. For N > 0 the lanes of robots that are not `stepping` take part, too.
 template <int N, typename Real, int PITCH, class Touch, class Joints, class Robot, class Pace>
-__device__ __noinline__ int steps_of_turn(const Seated<Real, PITCH>& seated, Touch& touch, const Joints& joints,
-                                          const Robot& robot, Kind kind, int& step, bool& refused, unsigned lanes,
-                                          const Pace& pace) {
+__device__ __noinline__ int steps_of_turn(const Seated<Real, PITCH> seated, Touch& touch, const Joints joints,
+                                          const Robot robot, Kind kind, int& step, bool& refused, bool stepping,
+                                          unsigned lanes, const Pace& pace) {
+#ifdef __CUDA_ARCH__
+    __builtin_assume(__isShared(seated.at.first)), __builtin_assume(__isShared(joints.at.first));
+#endif
     const Course<Real>& course = seated.course;
     int next = kind;
     Real local[HAS_CONSTRAINTS && !LONG ? NV : 1];
@@ -117,12 +124,13 @@ __device__ __noinline__ int steps_of_turn(const Seated<Real, PITCH>& seated, Tou
     for (int k = 0; k < steps_of(kind); ++k) {
         pace();
         const bool reports = step + 1 == course.last;
-        const Watch watch = {course.phases, seated.robot == 0 && seated.group.rank == 0 && step == course.steps - 1};
-        seated.take_controls(step);
+        const Watch watch = {course.phases, stepping && seated.robot == 0 && seated.group.rank == 0 &&
+                                                step == course.steps - 1};
+        if (stepping) seated.take_controls(step);
         watch.start();
         StepAttempt attempt = {true, true, ONE_CONTACT};
         if constexpr (N == 0) attempt.finite = whole_step(touch, joints, robot, watch, feasible, reports);
-        else attempt = step_by_limbs<N>(touch, joints, robot, kind, refused, reports);
+        else attempt = step_by_limbs<N>(touch, joints, robot, kind, refused, reports, stepping);
         next = refused && !attempt.taken && attempt.next < TWO_CONTACTS_CONTINUED ? MANY_CONTACTS : attempt.next;
         refused = !attempt.taken;
         if (attempt.taken) {
@@ -133,7 +141,7 @@ __device__ __noinline__ int steps_of_turn(const Seated<Real, PITCH>& seated, Tou
             else seated.record(step);
         }
         if (step == course.last) next = KINDS;
-        if (__ballot_sync(lanes, next != kind) != 0) break;
+        if (__ballot_sync(N > 0 ? ALL_OF_TURN : lanes, stepping && next != kind) != 0) break;
     }
     return next;
 }
@@ -141,7 +149,7 @@ __device__ __noinline__ int steps_of_turn(const Seated<Real, PITCH>& seated, Tou
 // `steps_of_turn` for a robot in its seat, with constants of its own where robots differ.
 template <typename Real, int PITCH, class Touch, class Pace>
 __device__ __forceinline__ int a_turn(int kind, const Seated<Real, PITCH>& seated, Touch& touch, int& step,
-                                      bool& refused, unsigned lanes, const Pace& pace) {
+                                      bool& refused, bool stepping, unsigned lanes, const Pace& pace) {
     const Course<Real>& course = seated.course;
     const JointTable<Real> table =
         OWN_JOINT_TABLE ? JointTable<Real>{course.joint_table + seated.robot, course.batch}
@@ -157,9 +165,11 @@ __device__ __forceinline__ int a_turn(int kind, const Seated<Real, PITCH>& seate
     }();
     const Joints<Real, PITCH, Role::STEP> joints = {external, seated.at, table, course.dt, 1 / course.dt};
     if (kind == ONE_CONTACT)
-        return steps_of_turn<1>(seated, touch, joints, robot, ONE_CONTACT, step, refused, lanes, pace);
-    if (kind == GENERAL) return steps_of_turn<0>(seated, touch, joints, robot, GENERAL, step, refused, lanes, pace);
-    return steps_of_turn<LIMB_POINTS>(seated, touch, joints, robot, Kind(kind), step, refused, lanes, pace);
+        return steps_of_turn<1>(seated, touch, joints, robot, ONE_CONTACT, step, refused, stepping, lanes, pace);
+    if (kind != GENERAL)
+        return steps_of_turn<LIMB_POINTS>(seated, touch, joints, robot, Kind(kind), step, refused, stepping, lanes,
+                                          pace);
+    return stepping ? steps_of_turn<0>(seated, touch, joints, robot, GENERAL, step, refused, true, lanes, pace) : KINDS;
 }
 
 // Steps `course.first` to `course.last` of the block's robots; `touch_of(robot, begins)` makes the `RobotContacts` of
@@ -184,28 +194,29 @@ __device__ __forceinline__ void advance_by_turns(const Course<Real>& course, con
         const int own = turn.robot;
         const size_t robot = begin_of_block + max(own, 0);
         int step = turns.done[max(own, 0)];
-        const bool rests = step >= course.last || (FREEZES && course.frozen[robot]);
-        const unsigned lanes = __ballot_sync(ALL_OF_TURN, own >= 0 && !rests);
-        const auto pace = [&] { if (turn.kind < PACED) turns.keep_pace(turn.kind, beat, lanes); };
-        if (own >= 0) {
-            const Seated<Real, ROBOTS> seated = {course, at, robot, group};
-            seated.load_state();
-            if (step == 0) seated.record(0);
-            auto touch = touch_of(robot, step == 0);
-            touch.memory.in_registers = false;
-            if (rests) {
-                next = KINDS;
-                for (int k = step + 1; k <= course.last; ++k) seated.record(k);
-            } else {
-                bool refused = turns.refused[own];
-                next = a_turn(turn.kind, seated, touch, step, refused, lanes, pace);
-                group.sync();
+        const bool seated_here = own >= 0, rests = step >= course.last || (FREEZES && course.frozen[robot]);
+        const bool stepping = seated_here && !rests;
+        const unsigned lanes = __ballot_sync(ALL_OF_TURN, stepping);
+        const auto pace = [&] { if (turn.kind < PACED) turns.keep_pace(turn.kind, beat); };
+        const Seated<Real, ROBOTS> seated = {course, at, robot, group};
+        seated.load_state();
+        if (seated_here && step == 0) seated.record(0);
+        auto touch = touch_of(robot, step == 0);
+        next = KINDS;
+        if (seated_here && rests)
+            for (int k = step + 1; k <= course.last; ++k) seated.record(k);
+        if (lanes != 0) {
+            bool refused = turns.refused[max(own, 0)];
+            const int found = a_turn(turn.kind, seated, touch, step, refused, stepping, lanes, pace);
+            group.sync();
+            if (stepping) {
+                next = found;
                 if (group.rank == 0) turns.refused[own] = refused;
                 seated.store_state();
             }
-            touch.end();
-            if (group.rank == 0) turns.done[own] = step;
         }
+        touch.end(seated_here);
+        if (seated_here && group.rank == 0) turns.done[own] = step;
         if (turn.kind < PACED) turns.leave_pace(turn.kind, beat);
     }
 }

@@ -10,8 +10,8 @@
 
 // The warm start of a lane: its contact points with their impulses in the world, and the impulses of the limb's joints.
 template <typename Real> struct LimbMemory {
-    bool in_registers;  // else it is in the robot's workspace
-    int point[LIMB_POINTS];  // −1 for no contact
+    bool in_registers = false;  // else it is in the robot's workspace
+    int point[LIMB_POINTS] = {};  // −1 for no contact
     Vector<Real> impulse[LIMB_POINTS];
     Real joints[LIMB];
 };
@@ -71,7 +71,7 @@ struct StepAttempt {
 // shape of the trunk has more points than are kept.
 template <typename Real, int N>
 __device__ __forceinline__ bool find_points(LimbContacts<Real, N>& touch, const Surroundings<Real>& scene,
-                                            const Ground<Real>& ground, Real dt, const Group& group) {
+                                            const Ground<Real>& ground, Real dt, const WarpGroup& group) {
     constexpr int TRUNK = SHAPE_START[1], SHAPES_OF_LIMB = SHAPE_START[1 + LIMB] - TRUNK, MASK = 32;
     static_assert(LANES <= 4, "a byte for each lane");
     touch.count = 0;
@@ -130,7 +130,7 @@ __device__ __forceinline__ bool find_points(LimbContacts<Real, N>& touch, const 
 // The last impulse of `point`, from the lane that has it; 0 for a point of −1.
 template <typename Real>
 __device__ __forceinline__ Vector<Real> impulse_of_point(const LimbMemory<Real>& memory, int point,
-                                                         const Group& group) {
+                                                         const WarpGroup& group) {
     Vector<Real> found = {0, 0, 0};
 #pragma unroll 1
     for (int lane = 0; lane < LANES; ++lane) {
@@ -150,7 +150,7 @@ template <typename Real, int N, class Kept>
 __device__ __forceinline__ void warm_start(LimbImpulses<Real, N>& x, const LimbMemory<Real>& memory,
                                            const LimbContacts<Real, N>& touch, const LimbRows<Real, N>& rows,
                                            const Frame<Real>& in_world, const Kept& kept, int memories,
-                                           const Group& group) {
+                                           const WarpGroup& group) {
 #pragma unroll WRITTEN_OUT<N>
     for (int c = 0; c < N; ++c) {
         const bool touches = c < touch.count, moved = touches && memory.in_registers && touch.contact[c].body < 0;
@@ -180,11 +180,12 @@ __device__ __forceinline__ void warm_start(LimbImpulses<Real, N>& x, const LimbM
     }
 }
 
-// Store v⁺ and q⁺ = q ⊕ dt v⁺, like `finish_step` of contact_dynamics.cuh. Returns whether v⁺ is finite.
+// Store v⁺ and q⁺ = q ⊕ dt v⁺ of a robot that `takes` the step, like `finish_step` of contact_dynamics.cuh. Returns
+// whether v⁺ is finite.
 template <typename Real, class Joints>
 __device__ __forceinline__ bool integrate_limbs(const Joints& joints, Real (&trunk)[TRUNK_NV], const Real (&limb)[LIMB],
                                                 Real (&displacement)[TRUNK_NV], const Real (&limb_displacement)[LIMB],
-                                                const Group& group) {
+                                                bool takes, const WarpGroup& group) {
     const auto& at = joints.at;
     const Real dt = joints.dt;
     bool finite = true;
@@ -194,7 +195,7 @@ __device__ __forceinline__ bool integrate_limbs(const Joints& joints, Real (&tru
     for (int k = 0; k < LIMB; ++k) finite &= fabs(limb[k]) < Real(DIVERGED);
     finite = !group.any(!finite);
     group.sync();
-    if (!FREEZES || finite) {
+    if (takes && (!FREEZES || finite)) {
 #pragma unroll
         for (int k = 0; k < LIMB; ++k) {
             at(V + limb_rate(group) + k) = limb[k];
@@ -219,7 +220,7 @@ __device__ __forceinline__ bool integrate_limbs(const Joints& joints, Real (&tru
 // Report a contact with its impulse in the world; `place`: its index among all robots' contacts.
 template <typename Real, class Report, class Joints, class Robot>
 __device__ __noinline__ void report_limb_contact(Report reported, Surroundings<Real> scene, Joints joints, Robot robot,
-                                                 Group group, LimbContact<Real> touch, Vector<Real> world, Real slip,
+                                                 WarpGroup group, LimbContact<Real> touch, Vector<Real> world, Real slip,
                                                  size_t place) {
     const Vector<Real> n = {scene.ground[0], scene.ground[1], scene.ground[2]};
     const Posture<Real> now = posture<Real>(joints, robot, group);
@@ -243,7 +244,7 @@ template <typename Real, int N> struct LimbOutcome {
 // Compute the displacements that resolve the overlaps of a robot that `overlaps`. Returns whether they were found.
 template <typename Real, int N>
 __device__ __forceinline__ bool resolve_overlaps(const LimbRows<Real, N>& rows, const LimbContacts<Real, N>& touch,
-                                        LimbOutcome<Real, N>& out, bool overlaps, const Group& group) {
+                                        LimbOutcome<Real, N>& out, bool overlaps, const WarpGroup& group) {
     LimbImpulses<Real, N> x;
     Real gap[N];
 #pragma unroll WRITTEN_OUT<N>
@@ -257,13 +258,12 @@ __device__ __forceinline__ bool resolve_overlaps(const LimbRows<Real, N>& rows, 
     return good;
 }
 
-// A step with at most N contacts per lane.
+// A step with at most N contacts per lane, of a robot that `takes` it.
 template <typename Real, int N, class Touch, class Joints>
 __device__ __forceinline__ LimbOutcome<Real, N> solve_contacts(const Touch& robot, const LimbContacts<Real, N>& touch,
                                                            const Posture<Real>& now, const Motions<Real>& to,
                                                            const Joints& joints, Effort effort, bool overlaps,
-                                                           Group group) {
-    group.meet();
+                                                           bool takes, const WarpGroup& group) {
     const Vector<Real> normal = {robot.scene.ground[0], robot.scene.ground[1], robot.scene.ground[2]};
     const Tangents<Real> t = tangents(normal);
     const Frame<Real> frame = {mul_t(now.trunk.R, normal), mul_t(now.trunk.R, t.first), mul_t(now.trunk.R, t.second)};
@@ -279,7 +279,7 @@ __device__ __forceinline__ LimbOutcome<Real, N> solve_contacts(const Touch& robo
     joint_laws(rows, joints, group);
     warm_start(x, robot.memory, touch, rows, {normal, t.first, t.second}, robot.found.all.kept, robot.number, group);
     Real u[ROWS_OF<N>];
-    out.solved = find_impulses(rows, x, u, out.residual, effort, group);
+    out.solved = find_impulses(rows, x, u, out.residual, effort, takes, group);
     const bool corrects = overlaps && out.solved;
     if (group.any_of_all(corrects)) out.resolved = resolve_overlaps(rows, touch, out, corrects, group);
 #pragma unroll
@@ -298,7 +298,7 @@ __device__ __forceinline__ LimbOutcome<Real, N> solve_contacts(const Touch& robo
 
 // The index of `point`'s contact among a robot's contacts, in the order of points.
 template <typename Real>
-__device__ __forceinline__ int contact_index(const LimbMemory<Real>& memory, int point, const Group& group) {
+__device__ __forceinline__ int contact_index(const LimbMemory<Real>& memory, int point, const WarpGroup& group) {
     int before = 0;
 #pragma unroll
     for (int c = 0; c < LIMB_POINTS; ++c) {
@@ -311,25 +311,30 @@ __device__ __forceinline__ int contact_index(const LimbMemory<Real>& memory, int
     return before;
 }
 
-// Report all contacts of a step; not collective over the warp, whose other robots may not be at their last step.
+// Report all contacts of the step of a robot that `reports`.
 template <class Touch, class Joints, class Robot, typename Real, int N>
 __device__ __forceinline__ void report_limb_contacts(const Touch& touch, const Joints& joints, const Robot& robot,
-                                           const LimbContacts<Real, N>& contacts, const LimbOutcome<Real, N>& out) {
-    const Group group = touch.group;
+                                                     const LimbContacts<Real, N>& contacts,
+                                                     const LimbOutcome<Real, N>& out, bool reports,
+                                                     const WarpGroup& group) {
 #pragma unroll
     for (int c = 0; c < N; ++c) {
         const int place = contact_index(touch.memory, contacts.contact[c].point, group);
-        if (c < contacts.count)
+        if (reports && c < contacts.count)
             report_limb_contact<Real>(touch.reported, touch.scene, joints, robot, group, contacts.contact[c],
                                       out.impulse[c], out.slip[c], touch.robot * CONTACTS + place);
     }
 }
 
-// Store the best impulses, as the warm start of the next step or of this step by another kind.
+// Store the best impulses of a robot that `takes` the step, as the warm start of the next step or of this step by
+// another kind.
 template <class Touch, typename Real, int N>
 __device__ __forceinline__ void store_impulses(Touch& touch, const LimbContacts<Real, N>& contacts,
-                                         const LimbOutcome<Real, N>& out) {
+                                               const LimbOutcome<Real, N>& out, bool takes, const WarpGroup& group) {
     auto& memory = touch.memory;
+    const int number = int(group.sum(contacts.count));
+    if (!takes) return;
+    touch.number = number;
     memory.in_registers = true;
 #pragma unroll
     for (int c = 0; c < LIMB_POINTS; ++c) {
@@ -338,7 +343,6 @@ __device__ __forceinline__ void store_impulses(Touch& touch, const LimbContacts<
     }
 #pragma unroll
     for (int k = 0; k < LIMB; ++k) memory.joints[k] = out.joints[k];
-    touch.number = int(touch.group.sum(contacts.count));
 }
 
 // The solver's iterations for each kind of step, and the kind that follows if they fail.
@@ -352,58 +356,65 @@ __device__ __forceinline__ Kind next_kind(Kind kind) {
            : kind == INTERIOR_POINT ? GENERAL : MANY_CONTACTS;
 }
 
-// A step of robot `touch` with at most N contacts per lane, if it is of this kind. `refused`: another kind did not take
-// it.
+// A step of a robot that is `stepping` with at most N contacts per lane, if it is of this kind. `refused`: another kind
+// did not take it. All lanes of the warp make the call, and compute the same; only robots that take the step store it.
 template <int N, class Touch, class Joints, class Robot>
 __device__ __forceinline__ StepAttempt step_by_limbs(Touch& touch, const Joints& joints, const Robot& robot, Kind kind,
-                                               bool refused, bool reports) {
+                                                     bool refused, bool reports, bool stepping) {
     using Real = typename Touch::Number;
-    Group group = touch.group;
-    group.meet();
+    const WarpGroup group;
     group.sync();
     const Posture<Real> now = posture<Real>(joints, robot, group);
     LimbContacts<Real, N> contacts;
     const bool few = find_points(contacts, touch.scene, Ground<Real>(touch.scene, now), joints.dt, group);
     const bool beyond = group.any(!few || contacts.count > LIMB_POINTS);
     const bool several = group.any(contacts.count > 1), many = group.any(contacts.count > 2);
-    if (beyond) return {false, true, GENERAL};
     const Kind own = many ? MANY_CONTACTS : several ? TWO_CONTACTS : ONE_CONTACT;
-    if (kind < MANY_CONTACTS ? own != min(kind, TWO_CONTACTS) : own < MANY_CONTACTS && !refused)
-        return {false, true, own};
-    group.meet();  // lanes that continue
+    const bool fits = kind < MANY_CONTACTS ? own == min(kind, TWO_CONTACTS) : own >= MANY_CONTACTS || refused;
+    const bool takes = stepping && !beyond && fits;
+    if (!group.any_of_all(takes)) return {false, true, beyond ? GENERAL : own};
     const Motions<Real> to = free_motions(now, joints, robot, group);
     bool overlaps = false;
 #pragma unroll
     for (int c = 0; c < N; ++c) overlaps |= contacts.contact[c].gap < -OVERLAP_TOLERANCE<Real>;
     overlaps = group.any(overlaps);
-    LimbOutcome<Real, N> out = solve_contacts(touch, contacts, now, to, joints, effort_of(kind, own), overlaps, group);
-    store_impulses(touch, contacts, out);
-    if (!out.solved || !out.resolved) return {false, true, out.resolved ? next_kind(kind) : GENERAL};
-    group.meet();
-    if (reports) report_limb_contacts(touch, joints, robot, contacts, out);
-    touch.left = touch.number > 0 ? out.residual : Real(0),
+    LimbOutcome<Real, N> out =
+        solve_contacts(touch, contacts, now, to, joints, effort_of(kind, own), overlaps, takes, group);
+    store_impulses(touch, contacts, out, takes, group);
+    const bool taken = takes && out.solved && out.resolved;
+    if (group.any_of_all(taken && reports))
+        report_limb_contacts(touch, joints, robot, contacts, out, taken && reports, group);
+    if (taken) {
+        touch.left = touch.number > 0 ? out.residual : Real(0);
         touch.worst = touch.left > touch.worst ? touch.left : touch.worst;
+    }
     backward(to.a, out.trunk), backward(to.a, out.displacement);
 #pragma unroll
     for (int e = 0; e < TRUNK_NV; ++e)
         out.trunk[e] += to.trunk[e], out.displacement[e] = out.trunk[e] + out.displacement[e] * joints.rate;
-    return {true, integrate_limbs(joints, out.trunk, out.limb, out.displacement, out.limb_displacement, group), own};
+    const bool finite =
+        integrate_limbs(joints, out.trunk, out.limb, out.displacement, out.limb_displacement, taken, group);
+    if (taken) return {true, finite, own};
+    return {false, true, !takes ? beyond ? GENERAL : own : out.resolved ? next_kind(kind) : GENERAL};
 }
 
-// Store the warm start in the robot's workspace, from which all other kinds of steps load it.
-template <class Touch> __device__ __forceinline__ void store_warm_start(Touch& touch) {
+// Store the warm start in the workspace of a robot that `stores` it, from which all other kinds of steps load it.
+template <class Touch> __device__ __forceinline__ void store_warm_start(Touch& touch, bool stores) {
+    const WarpGroup group;
     auto& memory = touch.memory;
     const auto& kept = touch.found.all.kept;
-    if (memory.in_registers) {
+    stores = stores && memory.in_registers;
+    if (group.any_of_all(stores)) {
 #pragma unroll
         for (int c = 0; c < LIMB_POINTS; ++c) {
-            const int slot = kept::MEMORY + memory::NUMBERS * contact_index(memory, memory.point[c], touch.group);
-            if (memory.point[c] < 0) continue;
+            const int slot = kept::MEMORY + memory::NUMBERS * contact_index(memory, memory.point[c], group);
+            if (!stores || memory.point[c] < 0) continue;
             kept(slot) = memory.point[c], kept.store(slot + memory::IMPULSE, memory.impulse[c]);
         }
 #pragma unroll
-        for (int k = 0; k < LIMB; ++k) kept(kept::JOINT_MEMORY + limb_rate(touch.group) + k) = memory.joints[k];
+        for (int k = 0; k < LIMB; ++k)
+            if (stores) kept(kept::JOINT_MEMORY + limb_rate(group) + k) = memory.joints[k];
     }
     memory.in_registers = false;
-    touch.group.sync();
+    group.sync();
 }

@@ -75,12 +75,12 @@ template <int KINDS, int WARPS> struct Turns {
     }
 
     // Warps on the most frequent kinds begin each step together, since they then read the same instructions, and
-    // instruction caches are small. `beat`: the last one that this warp began, 0 at first; `lanes`: the calling ones.
-    __device__ __forceinline__ void keep_pace(int kind, int& beat, unsigned lanes) {
+    // instruction caches are small. `beat`: the last one that this warp began, 0 at first.
+    __device__ __forceinline__ void keep_pace(int kind, int& beat) {
 #ifdef __CUDA_ARCH__
         const int warp = threadIdx.x / 32;
         volatile int* const all = beats[kind];
-        __syncwarp(lanes);
+        __syncwarp(ALL_OF_TURN);
         if (threadIdx.x % 32 == 0) {
             ++beat;
             if (beat == 1) {
@@ -99,7 +99,7 @@ template <int KINDS, int WARPS> struct Turns {
             }
             all[warp] = beat;
         }
-        __syncwarp(lanes);
+        __syncwarp(ALL_OF_TURN);
 #endif
     }
     // Other warps no longer wait for this one.

@@ -1,4 +1,4 @@
-"""Translation of kernels from Python's syntax tree to LLVM IR, in one pass.
+"""Translation of a kernel's statements (`if`, loops, assignments) to LLVM IR, in one pass over Python's syntax tree.
 
 The language: numbers, tuples, contiguous arrays, `if`, `for … in range`, `while`, calls of other kernels. Known values
 (module constants, strings, lengths) are evaluated at compile time, and branches that they exclude are left out. A
