@@ -1,4 +1,4 @@
-"""A controller for any robot: it carries the robot's own weight and moves the first joint to and fro.
+"""A controller for any robot: it carries the robot's weight, as far as its motors can, and moves the first joint.
 
 In the window: Simulation › Controller…; without one: ``main.py run arm7 --controller docs/controller.py``. Both call
 `control` in a process of its own, and read this file again at each reset; the window also when it is saved.
@@ -9,7 +9,7 @@ import numpy as np
 import engine
 
 PERIOD = 0.004  # s for which an answer is held: a whole number of time steps; without it one step
-KP, KD = 2500.0, 100.0  # 1/s² and 1/s: times each joint's inertia, so that light ones stay stable while τ is held
+KP, KD = 2500.0, 100.0  # 1/s² and 1/s, times an inertia of each joint that keeps all of them stable while τ is held
 
 
 def start(model):
@@ -22,10 +22,11 @@ def start(model):
 def control(t, q, v):
     """τ (nv,), N m or N, from the time t in s, q (nq,) and v (nv,)."""
     at = robot.q_of_v[moves]
-    goal = home[at].copy()
-    goal[:1] += 0.5 * np.sin(2 * np.pi * 0.5 * t)
-    tau = engine.bias(robot, q, np.zeros(robot.nv))  # the weight
+    there = q.copy()
+    there[at] = home[at]
+    there[at[:1]] += 0.5 * np.sin(2 * np.pi * 0.5 * t)
+    tau = engine.bias(robot, there, np.zeros(robot.nv))  # the weight there: that of q would lag while τ is held
     mobility = engine.inverse_mass_matrix(robot, q)[np.ix_(moves, moves)]  # of the joints, a free base moves along
-    tau[moves] += np.linalg.solve(mobility, KP * (goal - q[at]) - KD * v[moves])
+    tau[moves] += (KP * (there[at] - q[at]) - KD * v[moves]) / np.abs(mobility).sum(1)
     tau[~moves] = 0.0  # a free base has no motor
     return tau

@@ -88,8 +88,8 @@ class ForwardDynamics:
         self._on_gpu: on_gpu.Kernels
         self._on_cpu: on_cpu.Kernels | None = None
         self._busy = False
-        self.device, where = choice.place(model, device, algorithm, batch, dtype)
-        self._choose(algorithm, batch, where)
+        self.device, why_there = choice.place(model, device, algorithm, batch, dtype)
+        self._choose(algorithm, batch, why_there)
         if self.device == "cuda":
             recursion = partial(on_cpu.axial_inertias, model, dtype)
             try:
@@ -108,9 +108,9 @@ class ForwardDynamics:
         how = self.model, batch, self.algorithm, self.device, self.dtype, threads
         return _made_again, (type(self), how, self.why)
 
-    def _choose(self, algorithm: str, batch: int, where: str) -> None:
+    def _choose(self, algorithm: str, batch: int, why_there: str) -> None:
         self.algorithm, why = choice.choose(self.model, algorithm, batch, self.dtype, self.device)
-        self.why = why + where
+        self.why = why + why_there
 
     def __call__(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, out: Array | None = None, external: ArrayLike | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import engine
 from app.acting.controlling import ControllerControls
 from app.acting.drives import Drive
 from app.acting.forces import ForceControls, SetWrench
@@ -55,6 +56,14 @@ class RecordedInputs:
         run, frame = self._replay.run, self._replay.frame
         inputs = () if run is None or frame is None else self._recorder.inputs_of(run, frame.index)
         return inputs[0] if inputs else None
+
+    def second_robot_during(self, run: engine.Run, begin: float, end: float) -> list[tuple[float, SecondRobotState]]:
+        """Return the recorded times of a run, s, and the second robot's states then, of the last one it had."""
+        recording, found = self._replay.recording, list[tuple[float, SecondRobotState]]()
+        for index in range(recording.at(run, begin), recording.at(run, end) + 1):
+            if (inputs := self._recorder.inputs_of(run, index)) and inputs[0] is not None:
+                found.append((recording.frame(run, index).time, inputs[0]))
+        return [each for each in found if each[1].model is found[-1][1].model]
 
     @property
     def wrenches(self) -> Mapping[int, SetWrench]:

@@ -172,7 +172,9 @@ class RunExports:
             else:
                 facts = run_files.facts(setup, robot, floating, folders) | reported
                 written = engine.save_run(path, rows, source, facts, run_files.describe, effort)
-            return f"{len(written.time)} rows written to {name}: {whose}{which}, {run_files.extent(run, written)}"
+            states = bench.inputs.second_robot_during(run, first, end)
+            also = f"; the second robot to {run_files.save_second_robot(path, states)}" if states else ""
+            return f"{len(written.time)} rows written to {name}: {whose}{which}, {run_files.extent(run, written)}{also}"
 
         def work(stop: threading.Event) -> str:
             try:

@@ -9,9 +9,11 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 import engine
 from app.simulation.batch_spread import BatchSpread
-from app.simulation.messages import LEVEL, Settings
+from app.simulation.messages import LEVEL, SecondRobotState, Settings
 from app.simulation.recorder import Controllers, Opened, Recorder
 from app.simulation.running import settings_at_opening
 
@@ -128,6 +130,19 @@ def lasting(model: engine.Model, path: str) -> dict[str, Any]:
     if model.source is not None and not is_passing(path):
         return {"robot": path}
     return engine.robot_as_text(model)
+
+
+def save_second_robot(path: str, states: Sequence[tuple[float, SecondRobotState]]) -> str:
+    """Write a second robot's states at times, s, beside a run's file `path`, as that; return the name of its file."""
+    own, model = Path(path).with_name(f"{Path(path).stem}-second{Path(path).suffix}"), states[0][1].model
+    time, q, v = (np.array(each) for each in zip(*((t, state.q, state.v) for t, state in states), strict=True))
+    if own.suffix == SUFFIX:
+        names = {"coordinate_names": np.array(model.coordinate_names), "name": model.name}
+        with engine.replacing(own) as file:
+            np.savez_compressed(file, time=time, q=q, v=v, **names)
+    else:
+        engine.save_csv(own, model, engine.Trajectory(time, q, v, None))
+    return own.name
 
 
 def identify(run: engine.Run, runs: Sequence[engine.Run]) -> str:

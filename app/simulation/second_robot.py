@@ -2,7 +2,7 @@
 
 An `Attachment`: it takes as many steps as the robot and restarts with it. It has the robot's integrator, gravity,
 ground and hold setting, and an algorithm of its own. The two do not interact. The second one's state is kept with each
-frame of the recording, and not in files.
+frame of the recording, and exported to files of its own.
 Where both are to begin together, as in a session, the robot's steps wait until the second one has been made.
 """
 

@@ -20,13 +20,15 @@ def save_csv(path: str | Path, model: Model, run: Trajectory, robot: int = 0) ->
 
     Wrenches from outside follow by the links' names, moments and forces in the link's frame. Each name has its unit:
     "time [s]", "q:elbow [rad]", "v:elbow [rad/s]", "tau:elbow [N m]"; a quaternion's numbers have none. Of a
-    batch it is the robot of that number, `robot`.
+    batch it is the robot of that number, `robot`. A trajectory without tau has no columns of it.
     """
-    parts = [x if x.ndim == 2 else x[robot] for x in (run.q, run.v, run.tau)]
+    parts = [x if x.ndim == 2 else x[robot] for x in (run.q, run.v, run.tau) if x is not None]
     of_q, of_v = units(model)
     names = ["time [s]", *map(_named, q_names(model), of_q, repeat("q"))]
     names += map(_named, model.coordinate_names, (f"{unit}/s" for unit in of_v), repeat("v"))
-    names += map(_named, model.coordinate_names, ("N m" if unit == "rad" else "N" for unit in of_v), repeat("tau"))
+    if run.tau is not None:
+        efforts = ("N m" if unit == "rad" else "N" for unit in of_v)
+        names += map(_named, model.coordinate_names, efforts, repeat("tau"))
     if run.wrench_links:
         wrench = run.wrench if run.wrench.ndim == 3 else run.wrench[robot]
         parts.append(wrench.reshape(len(wrench), -1))

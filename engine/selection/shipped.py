@@ -45,21 +45,21 @@ def table(device: str = "cpu") -> Measurements:
     return Measurements(FILE, best["rows"], device=device, origin=origin, machine=ratio, share=share)
 
 
-def write(measured: Measurements, where: dict[str, Any]) -> None:
-    """Add a machine's measurements (`machine`) to the reference tables, replacing older ones of it."""
+def write(measured: Measurements, description: dict[str, Any]) -> None:
+    """Add a machine's measurements, by its description (`machine`), to the reference tables, replacing older ones."""
     same = ("device", "name")
-    others = [entry for entry in machines() if any(entry["machine"][key] != where[key] for key in same)]
-    tables = ",\n".join(_text(table) for table in (*others, {"machine": where, "rows": measured.rows}))
+    others = [entry for entry in machines() if any(entry["machine"][key] != description[key] for key in same)]
+    tables = ",\n".join(_text(table) for table in (*others, {"machine": description, "rows": measured.rows}))
     with files.replacing(FILE, "w") as file:
         file.write(f"[\n{tables}\n]\n")
 
 
 def machine(device: str, name: str) -> dict[str, Any]:
     """Return this machine's description for a reference table."""
-    where = {"device": device, "name": name}
+    description = {"device": device, "name": name}
     if device == "cuda":
-        return where | {key: gpu.describe()[key] for key in ("multiprocessors", "clock")}
-    return where | {"processor": timings.processor(), "cores": cores(), "probe": core_speed.seconds()}
+        return description | {key: gpu.describe()[key] for key in ("multiprocessors", "clock")}
+    return description | {"processor": timings.processor(), "cores": cores(), "probe": core_speed.seconds()}
 
 
 def machines() -> list[dict[str, Any]]:

@@ -105,9 +105,9 @@ class Cluster(Here):
             job = running.pop(ready)
             yield job, self._got(ready, f"the batch of sample {int(job.task.samples[0])}").of(job.task)
 
-    def task(self, on: str) -> Any:
+    def task(self, device: str) -> Any:
         """Return the remote `_called`, whose processes serve further calls: a start with a GPU takes seconds."""
-        needs = {"num_cpus": 1} if on == "cpu" else {"num_cpus": 0, "num_gpus": 1, "max_calls": 0}
+        needs = {"num_cpus": 1} if device == "cpu" else {"num_cpus": 0, "num_gpus": 1, "max_calls": 0}
         return self._ray.remote(max_retries=RETRIES, **needs)(_called)
 
     def _got(self, task: Any, what: str) -> Any:

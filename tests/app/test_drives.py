@@ -150,7 +150,7 @@ def test_a_sine_pulls_the_target_and_a_run_repeats(qtbot, arm):
         press(qtbot, arm, arm.run.reset)
         wait(qtbot, lambda: bench.robot.newest.time == 0)
     np.testing.assert_array_equal(seen[0][0], seen[1][0])
-held = 59 * bench.robot.settings.dt  # when the last step began
+    held = 59 * bench.robot.settings.dt  # when the last step began
     assert seen[0][1] == pytest.approx(math.radians(15) * math.sin(2 * math.pi * held / 0.5 + math.pi / 3))
     cell = arm.joints.table.index(3, DRIVE)
     assert "~" in arm.joints.table.data(cell)

@@ -55,6 +55,32 @@ def test_it_is_in_the_session_as_it_stood(qtbot, opened, make_window, tmp_path):
         assert words in again.statusBar().currentMessage()
 
 
+@pytest.mark.parametrize("kind", ["csv", "npz"])
+def test_an_exported_run_has_a_file_of_it(qtbot, opened, tmp_path, kind):
+    window = opened(engine.find_robot("arm7"))
+    window.features[SecondRobotView].open(engine.find_robot("double_pendulum"))
+    wait(qtbot, lambda: window.viewport.overlays.second_robot is not None)
+    window.run.hold.trigger()
+    play_for(qtbot, window, 0.3)
+    last, exports = second_state(window), window.features[RunExports]
+    exports.write(str(tmp_path / f"run.{kind}"), kind)
+    wait(qtbot, lambda: not exports.writing.running and "rows written" in window.statusBar().currentMessage())
+    assert f"; the second robot to run-second.{kind}" in window.statusBar().currentMessage()
+    if kind == "npz":
+        with np.load(tmp_path / "run-second.npz") as kept:
+            time, q, v = kept["time"], kept["q"], kept["v"]
+            assert tuple(kept["coordinate_names"]) == last.model.coordinate_names
+    else:
+        table = np.genfromtxt(tmp_path / "run-second.csv", delimiter=",", names=True, deletechars="")
+        assert table.dtype.names == ("time_[s]", *(f"q:{name}_[rad]" for name in last.model.coordinate_names),
+                                     *(f"v:{name}_[rad/s]" for name in last.model.coordinate_names))  # fmt: skip
+        time, q, v = np.split(np.array(table.tolist()), [1, 3], axis=1)
+    assert len(time) > 3
+    assert time[-1] == pytest.approx(window.workbench.robot.time)
+    np.testing.assert_array_equal(q[-1], last.q)
+    np.testing.assert_array_equal(v[-1], last.v)
+
+
 def test_in_a_session_play_waits_for_it_and_its_clock_goes_on(qtbot, opened, make_window, tmp_path, monkeypatch):
     window = opened(engine.find_robot("arm7"))
     view, sessions = window.features[SecondRobotView], window.features[Sessions]

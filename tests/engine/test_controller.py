@@ -181,6 +181,22 @@ def test_a_period_is_a_whole_number_of_steps(model, write):
             controller.every(1e-3)
 
 
+@pytest.mark.parametrize("path", sorted(engine.ROBOTS.glob("*.urdf")), ids=lambda path: path.stem)
+def test_the_example_asks_for_no_growing_efforts(path, rng):
+    """Those for the snake, whose motors carry a tenth of it, grew to 10 000 N m within a second."""
+    model = engine.load(path)
+    poses = [model.neutral(), *(model.random(rng) for _ in range(20))]
+    weight = max(np.abs(engine.bias(model, q, np.zeros(model.nv))[model.q_of_v >= 0]).max() for q in poses)
+    simulation, asked = engine.Simulation(model, dt=1e-3), 0.0
+    with engine.Controller(EXAMPLE, model) as controller:
+        controller.wait()
+        for _ in range(250):
+            simulation.tau[0] = controller(simulation.time, simulation.q[0], simulation.v[0])
+            asked = max(asked, float(np.abs(simulation.tau).max()))
+            simulation.step(controller.every(1e-3))
+    assert asked < 10 * weight
+
+
 @pytest.mark.parametrize("name", ["double_pendulum", "arm7"])
 def test_the_example_carries_a_robot(name):
     model = engine.load(engine.find_robot(name))

@@ -84,15 +84,14 @@ def main() -> None:
     shown, sizes = score.Tally(), dict[str, int]()
     chosen: list[tuple[str, making.Mutant]] = []
     if arguments.again:
-        chosen = list(_again(arguments.again, arguments.all))
+        chosen = list(_again(arguments.again))
     else:
         for room in arguments.room or rooms.ROOMS:
             taken, sizes[room] = sample(room, arguments.count, arguments.seed, arguments.modules)
             chosen += [(room, mutant) for mutant in taken]
     if arguments.unchanged:
         chosen = [(room, mutant._replace(new=mutant.old)) for room, mutant in chosen]
-    left_out = {Path(name).stem for name in arguments.without}
-    files = sorted({file for room, _ in chosen for file in rooms.tests(room) if Path(file).stem not in left_out})
+    files = sorted({file for room, _ in chosen for file in rooms.tests(room)})
     selection = seen.Selection(seen.look(files, arguments.work, arguments.processes), arguments.most)
     jobs = [job_of(room, mutant, selection, arguments.work, shown) for room, mutant in chosen]
     random.Random(arguments.seed).shuffle(jobs)  # one that is interrupted has seen some of every room
@@ -114,8 +113,6 @@ def _arguments() -> argparse.Namespace:
     add("--count", type=int, default=40, help="mutants of each room (40)")
     add("--seed", default=datetime.date.today().isoformat(), help="what the sample hangs on (the day)")
     add("--again", type=Path, metavar="FILE", help="only what survived in an earlier --out")
-    add("--all", action="store_true", help="with --again: every mutant of it")
-    add("--without", nargs="+", default=[], metavar="TESTS", help="test files that are left out")
     add("--unchanged", action="store_true", help="a control: mutants that change nothing all survive")
     add("--most", type=float, default=30.0, help="seconds of tests that a mutant meets at most (30)")
     add("--seconds", type=float, default=float("inf"), help="end after so many, with what was counted until then")
@@ -128,9 +125,9 @@ def _arguments() -> argparse.Namespace:
     return arguments
 
 
-def _again(path: Path, everything: bool) -> Iterator[tuple[str, making.Mutant]]:
+def _again(path: Path) -> Iterator[tuple[str, making.Mutant]]:
     for outcome in score.read(path):
-        if not (everything or outcome.fate == "survived"):
+        if outcome.fate != "survived":
             continue
         moved = score.found_again(outcome.mutant)
         if moved is None:

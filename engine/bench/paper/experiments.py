@@ -177,7 +177,7 @@ class Point:
                 if reason := self._too_large(candidate) or self._too_slow(candidate):
                     facts["left_out"] = reason
                     continue
-                call = _Call(self._model, self._on(candidate.device), candidate)
+                call = _Call(self._model, self._inputs_on(candidate.device), candidate)
                 facts |= call.checked(self._inputs["cpu"][0])
                 if "wrong" not in facts:
                     facts |= call.on_gpu(self._plan.seconds / 2)
@@ -191,10 +191,10 @@ class Point:
         point = {"key": key(self._experiment, self._size), "experiment": self._experiment.key}
         return {**point, "links": self._links, "batch": self._batch, "candidates": candidates}
 
-    def _on(self, where: str) -> list[Any]:
-        if where not in self._inputs:
-            self._inputs[where] = [tuple(arrays.to_device(x) for x in at) for at in self._inputs["cpu"]]
-        return self._inputs[where]
+    def _inputs_on(self, device: str) -> list[Any]:
+        if device not in self._inputs:
+            self._inputs[device] = [tuple(arrays.to_device(x) for x in at) for at in self._inputs["cpu"]]
+        return self._inputs[device]
 
     def _take_turns(self, calls: list[tuple[dict[str, Any], _Call]]) -> None:
         seconds = self._plan.seconds * len(calls)
