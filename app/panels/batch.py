@@ -141,6 +141,12 @@ class BatchPanel(QWidget):
         vertical(rows, self.note, self.count, (self.map, 100), 1, of=self, margins=(10, 8, 10, 8), spacing=6)
 
     @property
+    def acting(self) -> tuple[QWidget, ...]:
+        """The controls that act on the robots, as far as they have a use."""
+        friction = (self.friction,) if self._rubs else ()
+        return self.robots, self.slider, self.pose, self.mass, *friction, self.seed, self.again
+
+    @property
     def spread(self) -> BatchSpread:
         """The requested batch."""
         mass, friction = self.mass.value() / 100, self.friction.value() / 100
@@ -153,7 +159,7 @@ class BatchPanel(QWidget):
         turns = {turns for each in joints if each.kind not in ("floating", "spherical") for turns in each.type.angular}
         self._slides = turns == {False}
         self.show_units()
-        rubs = model is not None and bool(np.any(model.friction > 0) or np.any(model.damping > 0))
+        self._rubs = rubs = model is not None and bool(np.any(model.friction > 0) or np.any(model.damping > 0))
         self.friction.setEnabled(rubs)
         self.friction.setToolTip(FRICTION if rubs else "This robot's joints have neither friction nor damping")
         self.show_state(np.zeros(1), np.zeros(1), np.zeros(1, bool), 0)
