@@ -137,9 +137,9 @@ def save_second_robot(path: str, states: Sequence[tuple[float, SecondRobotState]
     own, model = Path(path).with_name(f"{Path(path).stem}-second{Path(path).suffix}"), states[0][1].model
     time, q, v = (np.array(each) for each in zip(*((t, state.q, state.v) for t, state in states), strict=True))
     if own.suffix == SUFFIX:
-        names = {"coordinate_names": np.array(model.coordinate_names), "name": model.name}
+        names = np.array(model.coordinate_names)
         with engine.replacing(own) as file:
-            np.savez_compressed(file, time=time, q=q, v=v, **names)
+            np.savez_compressed(file, time=time, q=q, v=v, coordinate_names=names, name=np.array(model.name))
     else:
         engine.save_csv(own, model, engine.Trajectory(time, q, v, None))
     return own.name

@@ -1,8 +1,5 @@
 """The steps of a robot in a scene, in the stages of a GPU, compared with those of the CPU."""
 
-import re
-import shutil
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +9,7 @@ import pytest
 import trimesh
 
 import engine
-from engine.compile import separate_functions, with_loops
+from engine.compile import with_loops
 from engine.compile.with_loops import WARP, Layout
 from engine.cuda.constraints.contacts import lanes
 from engine.cuda.stepping import scene_stepper
@@ -34,7 +31,6 @@ from engine.step_settings import StepSettings
 from tests.engine.in_number_type import specialise_in
 
 DT, STEPS = 2e-3, 60
-PTXAS = shutil.which("ptxas")
 HILLS = engine.HeightField(0.04 * np.random.default_rng(5).random((30, 40)), 0.07)
 
 
@@ -307,27 +303,6 @@ def test_own_arrays_of_robots_lie_beside_each_other(walker: engine.Model, way: s
     assert ("bar.warp.sync" in text, "shfl.sync.bfly" in text) == (threads > 1, threads > 1)
     assert 'pragma "nounroll"' in text
     assert ("div.rn.f32" in text, "div.rn.f64" in text) == (False, dtype == "float64")
-
-
-@pytest.mark.parametrize(("way", "integrator", "threads"), [("standing", "implicit", 8), ("onto itself", "rk4", 1)])
-def test_parts_that_are_compiled_at_the_same_time_are_one_module_in_the_end(
-    walker: engine.Model, tmp_path: Path, way: str, integrator: str, threads: int
-) -> None:
-    """Every function of the parts is defined once, declared before, and only the kernel can be called from outside."""
-    of = replace(settings(walker, way, "float32"), integrator=integrator)
-    robot, _ = laid_out(of, threads)
-    tree = arguments(of, robot, "none")
-    code = with_loops.text(scene_steps.advance, tree, Layout(tree, "float32", threads), "advance")
-    assert len(separate_functions.parts(code)) > 4
-    text = with_loops.ptx(code, "sm_90", 128)
-    declared, defined = (re.findall(rf"^\.func .*?([\w$]+){end}$", text, re.MULTILINE) for end in ("", r"\("))
-    called = re.findall(r"call\.uni (?:\([\w, ]+\), )?([\w$]+),", text)
-    assert sorted(defined) == sorted(declared) == sorted(set(called))
-    assert re.findall(r"^\.visible .*", text, re.MULTILINE) == [".visible .entry advance("]
-    assert (text.count(".version"), text.count(".target"), text.count(".extern .func")) == (1, 1, 0)
-    if PTXAS is not None:
-        (tmp_path / "advance.ptx").write_text(text)
-        subprocess.run([PTXAS, "-arch=sm_90", "advance.ptx", "-o", "advance.cubin"], check=True, cwd=tmp_path)
 
 
 def contact_forces(model: engine.Model, q: np.ndarray, wrenches: np.ndarray) -> np.ndarray:

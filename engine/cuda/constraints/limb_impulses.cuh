@@ -167,7 +167,8 @@ __device__ __forceinline__ void spread(const LimbRows<Real, N>& rows, const Real
 }
 // x and y.
 template <typename Real, int N>
-__device__ __forceinline__ void add_up(const LimbRows<Real, N>& rows, LimbImpulses<Real, N>& x, const WarpGroup& group) {
+__device__ __forceinline__ void add_up(const LimbRows<Real, N>& rows, LimbImpulses<Real, N>& x,
+                                       const WarpGroup& group) {
     spread<false>(rows, x.of, x.sum);
 #pragma unroll
     for (int e = LIMB; e < COLUMNS; ++e) x.sum[e] = group.sum(x.sum[e]);

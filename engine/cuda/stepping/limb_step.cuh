@@ -220,8 +220,8 @@ __device__ __forceinline__ bool integrate_limbs(const Joints& joints, Real (&tru
 // Report a contact with its impulse in the world; `place`: its index among all robots' contacts.
 template <typename Real, class Report, class Joints, class Robot>
 __device__ __noinline__ void report_limb_contact(Report reported, Surroundings<Real> scene, Joints joints, Robot robot,
-                                                 WarpGroup group, LimbContact<Real> touch, Vector<Real> world, Real slip,
-                                                 size_t place) {
+                                                 WarpGroup group, LimbContact<Real> touch, Vector<Real> world,
+                                                 Real slip, size_t place) {
     const Vector<Real> n = {scene.ground[0], scene.ground[1], scene.ground[2]};
     const Posture<Real> now = posture<Real>(joints, robot, group);
     Pose<Real> T = {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}, {0, 0, 0}};
