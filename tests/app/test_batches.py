@@ -12,11 +12,12 @@ from PyQt6.QtTest import QTest
 from windows import frames_of, play_for, press, settle, wait
 
 import engine
-from app.features.attaching import BatchView, PlotsView, Status
+from app.features.attaching import BatchView, GroundView, PlotsView, Status
 from app.panels.inspection import robot_facts
 from app.picture.crowd import ARRANGEMENTS, DEVIATION
 from app.plotting.catalogue import catalogue
 from app.simulation.batch_spread import BatchSpread
+from app.simulation.grounds import ROUGH
 from app.simulation.messages import Snapshot, Stopped
 from app.workbench import Workbench
 
@@ -232,6 +233,17 @@ def test_one_robot_of_a_batch_is_fitted_and_all_of_them_fill_the_picture(qtbot, 
     wait(qtbot, lambda: window.workbench.shown.robot == 0)
     qtbot.keyClick(window, Qt.Key.Key_F, Qt.KeyboardModifier.ShiftModifier)
     assert is_near(0)
+
+
+def test_a_batch_on_a_height_field_says_why_it_is_in_one_place(qtbot, opened):
+    window = opened(engine.find_robot("quadruped"))
+    panel = window.feature(BatchView).panel
+    window.docks.show_in_front("Batch")
+    window.workbench.configuring.set_spread(BatchSpread(4, pose=0.2))
+    wait(qtbot, lambda: window.viewport.view().batch is not None and "robots" in panel.note.text())
+    assert "one place" not in panel.note.text()
+    window.feature(GroundView).choose(ROUGH)
+    wait(qtbot, lambda: "on flat ground they have a grid" in panel.note.text())
 
 
 def test_robots_in_one_place_are_all_drawn_there(qtbot, opened):
