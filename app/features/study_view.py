@@ -28,7 +28,7 @@ from app.simulation.messages import Loaded, Refused
 CHECK_INTERVAL = 1000  # ms between two checks for more results of a study that runs, and RARER times a reading at least
 RARER = 10
 POLL_INTERVAL = 30  # ms between two checks whether results are read or a run is computed
-HEIGHT, LOW, WHOLE = 400, 160, 720
+HEIGHT, LOW, WHOLE = 400, 230, 720
 """px of the dock: its height, that with a message alone, and the width in which a chart has most of it."""
 FILES = "Studies (*.toml study.json);;All files (*)"
 TABLES = "Tables (*.csv *.parquet)"

@@ -12,13 +12,13 @@ from PyQt6.QtWidgets import QLabel
 from test_collision_shapes import pixels
 from test_time import play
 from test_worker import until
-from windows import PATIENCE, name_file, press, settle, wait
+from windows import PATIENCE, name_file, press, wait
 
 import engine
 import main
 from app.acting.drives import Drive
 from app.desktop.numbers import si_text
-from app.features.attaching import GhostView, PlotsView, Reloading, RunExports, Sessions, TimeView
+from app.features.attaching import GhostView, Reloading, RunExports, Sessions, TimeView
 from app.panels.ghost import PAST
 from app.recording.recorded_ghost import RecordedGhost, read_ghost
 from app.simulation.batch_spread import BatchSpread
@@ -250,37 +250,6 @@ def test_the_dock_shows_a_ghost_its_numbers_and_takes_it_away(qtbot, opened):
     wait(qtbot, lambda: window.workbench.robot.newest.ghost is None and len(window.viewport.view().poses) == links)
     assert (np.abs(pixels(window) - with_it) > 30).mean() > 1e-3
     assert view.panel.now.text() == "–"
-
-
-def test_the_ghosts_deviation_and_energy_are_plotted_over_time(qtbot, opened):
-    window = opened(ARM)
-    view, plots, bench = window.features[GhostView], window.features[PlotsView], window.workbench
-    window.run.hold.trigger()
-    view.panel.integrator.setCurrentIndex(view.panel.integrator.findData("semi-implicit"))
-    view.panel.step.setCurrentIndex(len(STEPS) - 1)
-    view.panel.on.click()
-    wait(qtbot, lambda: bench.robot.newest is not None and bench.robot.newest.ghost is not None)
-    plots.action.trigger()
-    for label in ("ghost deviation", "ghost energy", "total energy"):
-        (quantity,) = plots.panel.list.model.quantities.found(label)[:1]
-        plots.panel.plot(quantity)
-    press(qtbot, window, window.run.play)
-    wait(qtbot, lambda: bench.robot.time > 0.5)
-    press(qtbot, window, window.run.play)
-    settle(qtbot, window)
-    deviation, energy, total = plots.panel.series.values()
-    wait(qtbot, lambda: deviation.time[-1] == bench.robot.time)
-    ghost = bench.robot.newest.ghost
-    assert (deviation.value[-1], energy.value[-1]) == (ghost.deviation.max(), ghost.energy)
-    assert len(deviation) > 10
-    assert np.nanmax(deviation.value) == pytest.approx(ghost.worst, rel=0.3)
-    apart = energy.value - np.interp(energy.time, total.time, total.value)
-    assert 0 < np.nanmax(np.abs(apart)) < 0.2 * np.nanmax(np.abs(total.value))
-    before = len(deviation)
-    window.features[TimeView].back.trigger()
-    wait(qtbot, lambda: bench.replay.active)
-    window.features[TimeView].last.trigger()
-    assert len(plots.panel.sampled[next(iter(plots.panel.quantities))]) >= before
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Studies in the window: all charts, samples clicked and repeated, tables written, and refusals."""
 
 import json
-import re
 import shutil
 import time
 from pathlib import Path
@@ -322,41 +321,11 @@ def test_what_has_no_results_is_told(qtbot, window, tmp_path):
     window.open(path)
     wait(qtbot, lambda: "has no results yet" in view.panel.summary.text())
     assert view.panel.summary.text() == f"own.toml has no results yet; run it here, or by main.py study {path}"
-    window.docks.show_in_front("Study")
-    wait(qtbot, view.panel.chart.isVisible)
-    assert not view.panel.summary.isVisible(), "the chart says it"
     assert not view.panel.open_run.isEnabled()
     (tmp_path / "own.results").mkdir()
     (tmp_path / "own.results" / "study.json").write_text("{")
     window.open(path)
     wait(qtbot, lambda: "is damaged" in view.panel.summary.text())
-
-
-def test_a_study_is_run_watched_cancelled_and_continued_in_the_window(qtbot, window, tmp_path):
-    window.resize(1000, 650)
-    window.show()
-    view, path = window.features[StudyView], tmp_path / "own.toml"
-    path.write_text(SWUNG.replace("samples = 20", "samples = 400000"))
-    window.open(path)
-    wait(qtbot, lambda: view.panel.start.isVisible())
-    assert (view.panel.start.text(), view.panel.work.text()) == ("&Run study", "0 of 1,200,000 samples")
-    qtbot.mouseClick(view.panel.start, Qt.MouseButton.LeftButton)
-    wait(qtbot, lambda: view.panel.results is not None)
-    wait(qtbot, lambda: re.fullmatch(r"Running: [1-9][\d,]* of 1,200,000 samples", view.panel.work.text()) is not None)
-    assert view.panel.start.text() == "&Cancel study"
-    qtbot.mouseClick(view.panel.start, Qt.MouseButton.LeftButton)
-    wait(qtbot, lambda: "was cancelled" in window.statusBar().currentMessage())
-    wait(qtbot, lambda: view.panel.start.isVisible() and view.panel.start.text() == "&Continue study")
-    done = len(engine.Study.results(tmp_path / "own.results")["sample"])
-    assert 0 < done < 1_200_000
-    path.write_text(SWUNG.replace("samples = 20", "samples = 1"))
-    shutil.rmtree(tmp_path / "own.results")
-    view.panel.show_none("")
-    window.open(path)
-    wait(qtbot, lambda: view.panel.work.text() == "0 of 3 samples")
-    qtbot.mouseClick(view.panel.start, Qt.MouseButton.LeftButton)
-    wait(qtbot, lambda: view.panel.results is not None and not view.panel.work.isVisible())
-    assert len(view.panel.results.columns["sample"]) == 3
 
 
 def test_results_of_a_study_that_runs_come_by_themselves_and_what_is_chosen_stays(qtbot, window, swung, tmp_path):
