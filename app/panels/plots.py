@@ -25,8 +25,7 @@ from app.plotting.probe import Samples
 from app.plotting.quantities import Quantity
 from app.plotting.series import Series
 
-REFRESH = 67  # ms between two frames: 15 fps
-MAX_CURVES = 32  # curves
+REFRESH, MAX_CURVES = 67, 32  # ms between two frames, 15 fps; curves
 LIST_WIDTH, LIST_LEAST = 200, 150  # px
 WELCOME = "Tick quantities in the list, or choose one of the <b>Groups</b>."
 
