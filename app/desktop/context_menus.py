@@ -12,7 +12,7 @@ from PyQt6.QtGui import QContextMenuEvent, QKeyEvent, QMouseEvent
 from PyQt6.QtWidgets import QAbstractItemView, QApplication, QMenu, QWidget
 
 LINK, JOINT, OBJECT, PLOT, TIME, SPACE = "link", "joint", "object of the scene", "plot", "moment", "empty space"
-SECOND = "link of the second robot"
+SECOND, COPY = "link of the second robot", "robot of a batch"
 GROUPS = "first", "act", "plot", "view", "measure", "hide", "drive", "copy", "change"
 BY_KEY = QContextMenuEvent.Reason.Keyboard
 CLICK = 4  # px by which the mouse may move in a click

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import cast
 
-from PyQt6.QtCore import QByteArray, QEvent, QObject, Qt, QTimer
+from PyQt6.QtCore import QByteArray, QEvent, QObject, QPoint, QRect, Qt, QTimer
 from PyQt6.QtGui import QAction, QMouseEvent, QResizeEvent
 from PyQt6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabBar, QTabWidget, QWidget
 
@@ -24,6 +24,7 @@ RIGHT, BOTTOM, LEFT = (
 )
 SIDE_WIDTH, LEFT_WIDTH = 360, 240  # px, minimum widths of the panels on the right and on the left, unless they have one
 NARROW_WIDTH = 280  # px, the minimum width of those on the right that are there from the start
+FLOATING, APART = 0.8, 48  # share of a docked panel's size that it has when it is torn off, and px by which it shifts
 CLOSABLE = 54  # px of a tab with a button that closes it, beside its title
 MIDDLE = 0.45  # of the window's width: where side docks leave less, those at both sides are narrowed
 TALLEST = 10_000  # px, of a height in a settings file
@@ -69,6 +70,7 @@ class Docks(QObject):
         self._wholes: dict[str, int] = {}  # px, of bottom docks, as in `Dock`
         self._high = set[str]()  # titles of docks, as in `Dock`
         self._dragged: dict[str, int] = {}  # px, heights that the user has set instead
+        self._restores = False  # whether an arrangement is being restored
         self._drags = False  # whether the edge of a dock is dragged
         self._as_restored: set[str] = set()
         self._grows: set[str] = set()  # titles of bottom docks in a window that has become higher
@@ -118,6 +120,7 @@ class Docks(QObject):
         widget.visibilityChanged.connect(partial(self._seen, dock.title))
         widget.installEventFilter(self)
         widget.topLevelChanged.connect(lambda _: self._naming.start(0))
+        widget.topLevelChanged.connect(partial(self._set_apart, widget))
         if dock.high:
             self._high.add(dock.title)
         if dock.area is BOTTOM:
@@ -145,7 +148,9 @@ class Docks(QObject):
             self._dragged = _sizes_in(dragged)
             left, right, *wanted = (self._dragged.pop(name, 0) for name in WIDTHS)
             self._widths, self._wanted = [left, right], wanted
-        if self._window.restoreState(state):
+        self._restores = True
+        restored, self._restores = self._window.restoreState(state), False
+        if restored:
             self._as_restored = {title for title, dock in self._docks.items() if not dock.isHidden()}
 
     def eventFilter(self, dock: QObject, event: QEvent) -> bool:
@@ -240,6 +245,19 @@ class Docks(QObject):
     def _float(self, tab: int) -> None:
         if (dock := self._docks.get(cast(QTabBar, self.sender()).tabText(tab))) is not None:
             dock.setFloating(True)
+            self._shrink(dock)
+
+    def _set_apart(self, dock: QDockWidget, floats: bool) -> None:
+        """Set a dock that its button has torn off apart from its place, where it would look as if it were docked."""
+        if floats and not self._restores and not QApplication.mouseButtons():  # else it is dragged
+            self._shrink(dock)
+
+    def _shrink(self, dock: QDockWidget) -> None:
+        """Make a floating dock smaller, and shift it, within the window."""
+        at, window = dock.geometry(), self._window.frameGeometry()
+        size = (at.size() * FLOATING).expandedTo(dock.minimumSizeHint())
+        place = QPoint(at.center().x() - size.width() // 2, at.top() - APART)
+        dock.setGeometry(QRect(QPoint(place.x(), max(place.y(), window.top() + APART)), size))
 
     def _fit_all(self) -> None:
         while self._to_fit:

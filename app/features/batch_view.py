@@ -6,11 +6,14 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
-from PyQt6.QtCore import Qt, QTimer
+from PyQt6.QtCore import QPoint, QPointF, Qt, QTimer
+from PyQt6.QtWidgets import QMenu
 
-from app.desktop.actions import MESSAGE
+from app.desktop.actions import MESSAGE, make_action, offer
+from app.desktop.context_menus import COPY, LINK, Clicked
 from app.desktop.docks import RIGHT, Dock
 from app.features.batch_colors import BatchColors
 from app.features.window_type import Window
@@ -43,6 +46,11 @@ class BatchView:
         dock = Dock("Batch", self.panel, RIGHT, "Timing", "batch", Qt.Key.Key_B, "Many robots at once (B)")
         window.toolbar.addAction(window.docks.add(dock))
         window.docks["Batch"].visibilityChanged.connect(self._seen)
+        tip = "Fit the robot of the batch that is selected in the view"
+        self.near = make_action(window, "Fit selected &robot", self._fit_selected, "Shift+F", tip=tip)
+        window.menus.view.put(self.near)
+        window.menus.context.watch(self.panel.map, self._robot_at)
+        window.menus.context.offer("view", self._put_near, COPY, LINK)
         self.panel.requested.connect(self._ask)
         self.panel.arranged.connect(self._arrange)
         self.panel.colored.connect(self._color)
@@ -52,6 +60,7 @@ class BatchView:
         self._viewport.overlays.changed.connect(self._follow_world)
         window.loaded.connect(self._on_loaded)
         window.framed.connect(self._show)
+        window.refreshed.connect(self._refresh)
         window.refreshed.connect(lambda: self.panel.show_spread(self._bench.robot.settings.spread))
 
     def _on_loaded(self, event: Loaded) -> None:
@@ -61,6 +70,36 @@ class BatchView:
         self._crowd.set_world(self._world)
         self.panel.set_model(event.model)
         self.panel.show_drawing(1, 0.0)
+
+    def _refresh(self) -> None:
+        several = self._bench.robot.settings.spread.robots > 1 or self._bench.replay.active
+        offer(self.near, (several, "there is no batch of robots"))
+
+    def _robot_at(self, place: QPoint) -> Clicked | None:
+        robot = self.panel.map.robot_at(QPointF(place))
+        return None if robot is None else Clicked(COPY, f"robot {robot}", robot)
+
+    def _put_near(self, menu: QMenu, clicked: Clicked) -> None:
+        """Add the entry that shows a robot near, of the heat map that which was clicked."""
+        if clicked.kind == COPY:
+            menu.addAction("&Select and fit", partial(self._select_and_fit, clicked.number))
+        elif self._frame is not None and self._frame.batch is not None:
+            menu.addAction(self.near)
+
+    def _select_and_fit(self, robot: int) -> None:
+        self._bench.select_robot(robot)
+        self._fit(robot)
+
+    def _fit_selected(self) -> None:
+        if self._frame is not None:
+            self._fit(self._frame.robot)
+
+    def _fit(self, robot: int) -> None:
+        """Fit a robot of the batch in the view."""
+        if (batch := self.batch_of(self._frame)) is not None and robot < len(batch):
+            camera = replace(self._viewport.camera)
+            camera.fit(*(x + batch.offsets[robot] for x in self._viewport.bounds_of(batch.links[robot])))
+            self._viewport.see(camera)
 
     def offer(self, catalogue: Catalogue, plotted: Sequence[Quantity]) -> None:
         """Offer the plotted quantities as colours."""

@@ -49,7 +49,7 @@ class CameraViews:
         tip = "Parallel lines stay parallel"
         self.parallel = make_action(window, "&Orthographic", self._set_parallel, "5", tip=tip, checkable=True)
         self.save = make_action(
-            window, "&Save view…", self._ask_name, "Ctrl+Shift+S", tip="Save this view under a name"
+            window, "&Save view…", self._ask_name, "Ctrl+Shift+V", tip="Save this view under a name"
         )
         self.menu = QMenu("Saved v&iews", window, toolTipsVisible=True, aboutToShow=self._fill)
         tip = "Full screen on or off"

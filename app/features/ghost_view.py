@@ -24,7 +24,7 @@ from app.reasons import unreadable
 from app.recording.recorded_ghost import RecordedGhost, read_ghost
 from app.recording.replay import run_name
 from app.simulation.ghost import GhostSettings
-from app.simulation.messages import Loaded, Snapshot
+from app.simulation.messages import GhostState, Loaded, Snapshot
 
 REFRESH = 0.1  # s between two updates of the numbers while it plays
 RUNS = "Trajectories (*.npz)"
@@ -62,6 +62,8 @@ class GhostView(QObject):
         self._before: GhostSettings | None = None  # as last requested
         self._restoring = False
         self._due, self._drawn = 0.0, False
+        self.state: GhostState | None = None
+        """The ghost that is shown, if any."""
         self._bench.ghost.listen(self._reported.emit)  # from other threads
         self._reported.connect(self.panel.refusal.setText)
         self.panel.requested.connect(self._ask)
@@ -188,7 +190,7 @@ class GhostView(QObject):
             ghost = None if frame.batch is not None else self.recorded.state(frame)
         if frame.batch is not None and self._drawn:
             self._window.statusBar().showMessage(HIDDEN, MESSAGE)
-        self._drawn = ghost is not None
+        self._drawn, self.state = ghost is not None, ghost
         if ghost is None:
             self._viewport.overlays.set_ghost(None)
         else:

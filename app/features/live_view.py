@@ -168,7 +168,8 @@ class LiveView(QObject):
         gravity = window.feature(GravityView)
         choices = window.feature(SimulationChoices)
         menus = choices.algorithm_menu, choices.device_menu, choices.step_menu, terrain, gravity.menu
-        panels = window.feature(WrenchView).panel, window.feature(SceneView).panel, window.feature(BatchView).panel
+        batch = window.feature(BatchView).panel.acting  # colours and places only change the picture
+        panels = window.feature(WrenchView).panel, window.feature(SceneView).panel, *batch
         return [*actions, *gravity.entries.values(), *files, *menus, *panels, window.joints, drive.form]
 
     def _show_means(self, setup: engine.Setup) -> None:

@@ -38,6 +38,7 @@ ALSO = {
     "Go to start": "rewind",
     "Joints": "slider drive stiffness gains pd setpoint target actuator motor control damping",
     "Hold": "pd position control",
+    "Ghost": "precision float32 float64 single double",
     "Timing": "fps frame rate performance profile",
     "Compare": "benchmark profile",
     "Diagnostics": "errors warnings problems",

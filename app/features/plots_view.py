@@ -25,7 +25,7 @@ from app.panels.phase_plot import Pair
 from app.panels.plots import PlotsPanel
 from app.plotting.catalogue import Catalogue, catalogue
 from app.plotting.probe import Samples
-from app.plotting.quantities import Quantity
+from app.plotting.quantities import GHOST, Quantity
 from app.plotting.recorded_curves import Curves, RecordedCurves, Wanted, evaluate
 from app.plotting.series import Series
 from app.simulation.messages import Loaded, Snapshot
@@ -85,7 +85,7 @@ class PlotsView:
         self._bench.probe.take()
         self._forget_run()
         kept, self._watched, self._name, self._robot = self.panel.layout_keys, (), event.model.name, 0
-        self._catalogue = catalogue(event.model)
+        self._catalogue = catalogue(event.model, ghost=True)
         self.panel.set_quantities(self._catalogue, self._remembered().get(self._name, kept))
 
     def _show(self, frame: Snapshot) -> None:
@@ -102,12 +102,27 @@ class PlotsView:
         else:
             self._show_present(present)
         blocks = [block for block in probe.take() if block.robot == self._robot]
+        self._sample_ghost(frame)
         if present is not None and present is self._bench.replay.growing:
             self._take_of_script(present)
         else:  # the window's own simulation, which waits while a script is followed
             self.panel.add(blocks)
         if probe.waits and not self._bench.robot.playing:
             self._bench.probe.send()
+
+    def _sample_ghost(self, frame: Snapshot) -> None:
+        """Add a sample of the ghost's quantities, which the window's live frames alone have."""
+        plotted = tuple(each for each in self.panel.quantities if each.subject == GHOST) if self._active else ()
+        ghost = self._window.feature(GhostView).state
+        if plotted and ghost is not None and not frame.recorded:
+            numbers = {"ghost deviation": ghost.deviation.max(initial=0.0), "ghost energy": ghost.energy}
+            values = np.array([[numbers[each.kind] for each in plotted]])
+            self.panel.add([Samples(frame.robot, plotted, np.array([frame.time]), values)])
+
+    @property
+    def _sampled_here(self) -> tuple[Quantity, ...]:
+        """The plotted quantities that states of the robot have."""
+        return tuple(each for each in self.panel.quantities if each.subject != GHOST)
 
     @property
     def _present(self) -> engine.Run | None:
@@ -119,13 +134,13 @@ class PlotsView:
 
     def _take_of_script(self, run: engine.Run) -> None:
         """Add the plotted quantities of a script's new frames, as if sampled here."""
-        if not self._active or not self.panel.quantities:
+        if not self._active or not self._sampled_here:
             return
         taken, last = self._taken
         begin = max(last + 1, run.last - AT_ONCE) if taken is run else run.last
         skips = taken is not run or begin > last + 1
         self._taken = run, run.last
-        wanted = self._wanted(run, self.panel.quantities)
+        wanted = self._wanted(run, self._sampled_here)
         recording = self._bench.replay.recording
         times, values = evaluate(recording, wanted, range(begin, run.last + 1))
         if skips:
@@ -171,9 +186,7 @@ class PlotsView:
     def _lacking(self, run: engine.Run, times: np.ndarray) -> tuple[Quantity, ...]:
         """Return the plotted quantities that lack samples at some of these times."""
         sampled = self._sampled(run)
-        return tuple(
-            each for each in self.panel.quantities if each not in sampled or np.any(sampled[each].lacks(times))
-        )
+        return tuple(each for each in self._sampled_here if each not in sampled or np.any(sampled[each].lacks(times)))
 
     def _values(self, run: engine.Run) -> dict[Quantity, float]:
         """Return the values at the current frame of quantities without a sample there."""
@@ -247,7 +260,7 @@ class PlotsView:
         self._watch()
 
     def _watch(self) -> None:
-        wanted = self.panel.quantities if self._active else ()
+        wanted = self._sampled_here if self._active else ()
         if wanted != self._watched and self._bench.robot.model is not None:
             self._watched = wanted
             self._bench.probe.watch(wanted)

@@ -55,7 +55,7 @@ class Sessions:
         tip = "Save what is open: robots, pose, drives, ground, batch, camera, layout, lesson, plots, the run shown"
         self.save_action = make_action(window, "&Save session", self._save_again, "Ctrl+S", tip=tip)
         tip = "Save what is open to another file"
-        self.save_as = make_action(window, "Save session &as…", self._ask_save, tip=tip)
+        self.save_as = make_action(window, "Save session &as…", self._ask_save, "Ctrl+Shift+S", tip=tip)
         tip = "Open a saved session"
         self.open_action = make_action(window, "Open sess&ion…", self._ask_open, "Ctrl+Shift+O", tip=tip)
         window.menus.file.put(self.save_action, self.save_as, self.open_action, apart=True)

@@ -18,6 +18,7 @@ from app.desktop.dialogs import ask_path
 from app.desktop.docks import BOTTOM, Dock
 from app.features.diagnostics_view import DiagnosticsView
 from app.features.run_exports import RunExports
+from app.features.study_running import StudyRunning
 from app.features.window_type import Window
 from app.jobs.study_opening import Opened, SampleRun, StudyOpening, folder_of
 from app.panels.study import StudyPanel
@@ -27,7 +28,7 @@ from app.simulation.messages import Loaded, Refused
 CHECK_INTERVAL = 1000  # ms between two checks for more results of a study that runs, and RARER times a reading at least
 RARER = 10
 POLL_INTERVAL = 30  # ms between two checks whether results are read or a run is computed
-HEIGHT, LOW, WHOLE = 400, 160, 720
+HEIGHT, LOW, WHOLE = 400, 230, 720
 """px of the dock: its height, that with a message alone, and the width in which a chart has most of it."""
 FILES = "Studies (*.toml study.json);;All files (*)"
 TABLES = "Tables (*.csv *.parquet)"
@@ -59,6 +60,7 @@ class StudyView(QObject):
         window.menus.file.insertAction(window.files.robots_menu.menuAction(), self.action)
         for suffix in (".toml", ".results"):
             window.files.others[suffix] = self.open
+        self._work = StudyRunning(window, self.panel)
         self._timer = QTimer(self, interval=POLL_INTERVAL, timeout=self._poll)
         self._checking = QTimer(self, timeout=self._check)
         self.panel.requested.connect(self.show_run)
@@ -171,6 +173,8 @@ class StudyView(QObject):
             self.panel.show_results(opened.results)
         elif before is None:
             self.panel.show_none(opened.problem)
+        if opened.results is not None or before is None:
+            self._work.show(self._read, opened)
         if opened.problem and (before is not None or opened.diagnostics):
             bar.showMessage(f"the study was not opened: {opened.problem}", MESSAGE)
         if opened.diagnostics:

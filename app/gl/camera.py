@@ -109,13 +109,16 @@ class Camera:
         """Move nearer (factor > 1) or farther (factor < 1)."""
         self.distance = float(np.clip(self.distance / factor, MIN_DISTANCE, MAX_DISTANCE))
 
-    def fit(self, lower: ArrayLike, upper: ArrayLike) -> None:
-        """Show the whole box between two corners, (3,) each, from the camera's current direction."""
+    def fit(self, lower: ArrayLike, upper: ArrayLike, aspect: float = 1.0) -> None:
+        """Show the whole box between two corners, (3,) each, from the camera's current direction.
+
+        `aspect` is the picture's width over its height, of which a box is shown in the whole; by default in a square.
+        """
         lower, upper = np.asarray(lower, float), np.asarray(upper, float)
         self.target = (lower + upper) / 2
         offsets = (
             np.array(np.meshgrid(*zip(lower, upper, strict=True))).reshape(3, -1).T - self.target
         ) @ self.axes().T
         # A corner is in the picture from the distance at which it appears at half the angle of view.
-        reach = np.abs(offsets[:, :2]).max(1) / np.tan(0.46 * self.fov) + offsets[:, 2]
+        reach = (np.abs(offsets[:, :2]) / (aspect, 1.0)).max(1) / np.tan(0.46 * self.fov) + offsets[:, 2]
         self.distance = float(np.clip(reach.max(), MIN_DISTANCE, MAX_DISTANCE))

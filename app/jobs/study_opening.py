@@ -21,7 +21,7 @@ MANIFEST = "study.json"
 class Opened:
     """The results, or the reason why they could not be read; `grows` where a run of the study may add to them.
 
-    `diagnostics` are all problems of a study's file, with their lines.
+    `diagnostics` are all problems of a study's file, with their lines; `study` is that of a file without results.
     """
 
     results: engine.StudyResults | None = None
@@ -29,6 +29,7 @@ class Opened:
     diagnostics: tuple[engine.Diagnostic, ...] = ()
     grows: bool = False
     over: bool = True
+    study: engine.Study | None = None
 
 
 @dataclass(frozen=True)
@@ -77,9 +78,9 @@ def _read(path: str, _: threading.Event) -> Opened:
     begun = (folder / MANIFEST).exists()
     try:
         if Path(path).suffix == ".toml" and not begun:
-            engine.Study.read(path)  # which raises what is wrong with it
-            what = f"{Path(path).name} has no results yet; run it first: main.py study {path}"
-            return Opened(problem=what, grows=True)
+            study = engine.Study.read(path)  # which raises what is wrong with it
+            what = f"{Path(path).name} has no results yet; run it here, or by main.py study {path}"
+            return Opened(problem=what, grows=True, study=study)
         results = engine.StudyResults(folder)
         return Opened(results, grows=results.study is not None and len(results.columns["sample"]) < results.study.count)
     except engine.StudyError as error:

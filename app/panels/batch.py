@@ -33,6 +33,7 @@ MM = 1000.0  # per m
 FRICTION = "Friction and damping of each joint: maximum deviation from robot 0, percent"
 ARRANGED = "Side by side, or all in one place"
 ON_TERRAIN = "All in one place: a height field is drawn once, where all robots touch it"
+ON_ONE_PLACE = ". On a height field all stand in one place, since it is there once; on flat ground they have a grid"
 IN_TIME = 0.95  # share of the requested speed below which a simulation lags behind it
 ROUNDING = 1e-9  # relative difference of energies, up to which they are equal
 MARGIN = 0.8  # share of a computed number of robots, which the note states
@@ -70,6 +71,7 @@ class BatchPanel(QWidget):
         self.note.setWordWrap(True)
         theme.tint(self.note, "faint")
         self.map = HeatMap()
+        self._stands, self._noting = "", ONE  # why all robots are in one place, and the note before that
         self._noted = 0  # number of robots that the note describes
         self._set_tips()
         self._arrange()
@@ -141,6 +143,12 @@ class BatchPanel(QWidget):
         vertical(rows, self.note, self.count, (self.map, 100), 1, of=self, margins=(10, 8, 10, 8), spacing=6)
 
     @property
+    def acting(self) -> tuple[QWidget, ...]:
+        """The controls that act on the robots, as far as they have a use."""
+        friction = (self.friction,) if self._rubs else ()
+        return self.robots, self.slider, self.pose, self.mass, *friction, self.seed, self.again
+
+    @property
     def spread(self) -> BatchSpread:
         """The requested batch."""
         mass, friction = self.mass.value() / 100, self.friction.value() / 100
@@ -153,7 +161,7 @@ class BatchPanel(QWidget):
         turns = {turns for each in joints if each.kind not in ("floating", "spherical") for turns in each.type.angular}
         self._slides = turns == {False}
         self.show_units()
-        rubs = model is not None and bool(np.any(model.friction > 0) or np.any(model.damping > 0))
+        self._rubs = rubs = model is not None and bool(np.any(model.friction > 0) or np.any(model.damping > 0))
         self.friction.setEnabled(rubs)
         self.friction.setToolTip(FRICTION if rubs else "This robot's joints have neither friction nor damping")
         self.show_state(np.zeros(1), np.zeros(1), np.zeros(1, bool), 0)
@@ -191,6 +199,8 @@ class BatchPanel(QWidget):
         with QSignalBlocker(self.arrangement):
             self.arrangement.setCurrentText(ARRANGEMENTS[1] if has_terrain else arrangement)
         self.arrangement.setEnabled(not has_terrain)
+        self._stands = ON_ONE_PLACE if has_terrain else ""
+        self._note(self._noting)
         self.arrangement.setToolTip(ON_TERRAIN if has_terrain else ARRANGED)
 
     def offer_colors(self, names: Sequence[str]) -> None:
@@ -214,7 +224,7 @@ class BatchPanel(QWidget):
         """
         if len(energy) != self._noted:  # no frame of this batch has been drawn yet
             self._noted = len(energy)
-            self.note.setText(ONE if len(energy) == 1 else f"{len(energy)} robots")
+            self._note(ONE if len(energy) == 1 else f"{len(energy)} robots")
         name = self.coloring.currentText()
         if unit is None:
             name = ENERGY if name == ENERGY else DEVIATION
@@ -238,7 +248,7 @@ class BatchPanel(QWidget):
         """
         self._noted = robots
         if robots == 1:
-            self.note.setText(ONE)
+            self._note(ONE)
             return
         most = int(min(MAX_ROBOTS, MARGIN * robots * SMOOTH / max(seconds, 1e-4)))
         smooth = f"drawing is smooth up to about {most} robots" if most > 1 else "even one robot moves in jerks here"
@@ -247,7 +257,12 @@ class BatchPanel(QWidget):
             most = max(int(MARGIN * robots * reached), 1)
             share = f"{100 * reached:.2g} % of the requested speed"
             text += f". They are simulated at {share}, which about {most} would reach"
-        self.note.setText(text)
+        self._note(text)
+
+    def _note(self, text: str) -> None:
+        """Show a note, and of several robots on a height field why all are in one place."""
+        self._noting = text
+        self.note.setText(text + (self._stands if text != ONE else ""))
 
     def _ask(self) -> None:
         self.requested.emit(self.spread)

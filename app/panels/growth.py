@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from functools import cached_property
 from html import escape
 
@@ -116,8 +117,9 @@ class GrowthPlot(pg.PlotWidget):
             aside = math.log(crossing.size / min(sizes)) / math.log(
                 max(sizes) / min(sizes)
             )  # so that no end is cut off
-            words = crossing.words().removeprefix("about ")
-            label = pg.TextItem(words, color=theme.COLORS["text"], anchor=(aside, 1.4))
+            label = pg.TextItem(
+                _label(crossing, curves[crossing.faster]), color=theme.COLORS["text"], anchor=(aside, 1.4)
+            )
             label.setPos(*place)
             dot.setToolTip(crossing_text(crossing, growth.axis))
             low, high = (crossing.low or min(curves[crossing.faster]), crossing.high or max(curves[crossing.faster]))
@@ -199,6 +201,14 @@ def _tint(curve: tuple[str, str]) -> str:
 
 def _name(curve: tuple[str, str]) -> str:
     return f"{algorithm_name(curve[0])} on {device_name(curve[1])}"
+
+
+def _label(crossing: engine.Crossing, sizes: Collection[int]) -> str:
+    """Return which curves cross at which of the measured `sizes`, with the interval that contains it."""
+    one, other = crossing.faster, crossing.slower
+    named = _name if one[1] != other[1] else lambda curve: algorithm_name(curve[0])
+    words = crossing.words().removeprefix("about ").replace("the smallest", f"{min(sizes):,}")
+    return f"{named(one)} = {named(other)} at {words.replace('the largest', f'{max(sizes):,}')}"
 
 
 def crossing_text(crossing: engine.Crossing, axis: str) -> str:

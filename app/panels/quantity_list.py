@@ -84,6 +84,8 @@ class QuantityModel(QAbstractListModel):
 class QuantityList(QWidget):
     """A search field above the list. The keys Down and Up move between them, Return and Space toggle ticks.
 
+    Escape clears the search, after which keys are the window's shortcuts.
+
     After a tick by mouse, Space is the window's shortcut again, until a key moves the selection in the list.
     """
 
@@ -127,6 +129,10 @@ class QuantityList(QWidget):
         if event.type() != QEvent.Type.KeyPress or not isinstance(event, QKeyEvent):
             return super().eventFilter(watched, event)
         key, current = event.key(), self.view.currentIndex()
+        if watched is self.search and key == Qt.Key.Key_Escape:
+            self.search.clear()
+            self.search.clearFocus()
+            return True
         if watched is self.search and key == Qt.Key.Key_Down and self.model.shown:
             self.view.setFocus()
             self.view.setCurrentIndex(self.model.index(max(current.row(), 0)))

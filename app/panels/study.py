@@ -13,7 +13,8 @@ from app.desktop.panel_scroller import scroller
 from app.desktop.side_by_side import SideBySide
 from app.panels.number_box import WholeBox
 from app.panels.study_chart import StudyChart
-from app.panels.study_kinds import KINDS, Wanted
+from app.panels.study_kind import Wanted
+from app.panels.study_kinds import KINDS
 
 MAX_LINES = 8  # success-rate lines that the window colours automatically
 NONE = "(none)"
@@ -26,6 +27,8 @@ class StudyPanel(QWidget):
     requested = pyqtSignal(int)
     """The number of the sample whose run to show."""
     export_asked = pyqtSignal()
+    run_asked = pyqtSignal()
+    """Run, continue or cancel the study."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,6 +42,7 @@ class StudyPanel(QWidget):
         self.kind_box, self.x_box, self.y_box, self.color_box = (QComboBox() for _ in range(4))
         self.kind_box.addItems(KINDS)
         self.chart, self.sample = StudyChart(), WholeBox()
+        self.work, self.start = QLabel(), QPushButton()
         self.open_run, self.export = QPushButton("Open &run"), QPushButton("E&xport…")
         self._set_tips()
         self._arrange()
@@ -49,6 +53,7 @@ class StudyPanel(QWidget):
         self.sample.valueChanged.connect(self._mark)
         self.open_run.clicked.connect(lambda: self.requested.emit(self.sample.value()))
         self.export.clicked.connect(self.export_asked)
+        self.start.clicked.connect(self.run_asked)
         self.show_none("")
 
     def _set_tips(self) -> None:
@@ -87,7 +92,17 @@ class StudyPanel(QWidget):
         column = scroller(beside, sideways=False)
         column.setFixedWidth(WIDTH + column.verticalScrollBar().sizeHint().width())
         self.sides = SideBySide(("Columns", "Chart"), (column, self.chart), spacing=10, margins=(10, 8, 10, 8))
-        vertical((self.sides, 1), of=self, margins=NO_MARGINS, spacing=0)
+        self._working = QWidget()
+        horizontal((self.work, 1), self.start, of=self._working, margins=(10, 0, 10, 6))
+        vertical((self.sides, 1), self._working, of=self, margins=NO_MARGINS, spacing=0)
+        self.show_work("", "")
+
+    def show_work(self, text: str, button: str) -> None:
+        """Show how far the study is, in the row below, with a button of that text; without either no row."""
+        self.work.setText(text)
+        self.start.setText(button)
+        self.start.setVisible(bool(button))
+        self._working.setVisible(bool(text))
 
     def show_none(self, message: str) -> None:
         """Clear the panel; the message says why there are no results."""
@@ -95,8 +110,8 @@ class StudyPanel(QWidget):
         self.title.setText("")
         self.summary.setText(message)
         self.note.setText("")
-        self.sides.show_part(int(not message), alone=not message)  # without one there is nothing to choose
-        self.chart.show_kind(None)
+        self.sides.show_part(1, alone=True)  # there is nothing to choose
+        self.chart.show_kind(None, message)
         for widget in (self.kind_box, self.x_box, self.y_box, self.color_box, self.sample, self.open_run, self.export):
             widget.setEnabled(False)
 

@@ -9,9 +9,11 @@ from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from app.desktop import theme, type_scale
 from app.panels import axes
 from app.panels.moving_keys import keeps_key
-from app.panels.study_kinds import Kind, Parallel
+from app.panels.study_kind import Kind
+from app.panels.study_kinds import Parallel
 
 BESIDE_LINES = 130  # px right of named lines
+MARGIN = 12  # px beside a message
 NAMED = 40  # px left of parallel axes, for half of the first axis's name
 EMPTY = "File › Open study shows the results of a study here."
 STEPS = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1, Qt.Key.Key_PageUp: -10, Qt.Key.Key_PageDown: 10}
@@ -31,6 +33,7 @@ class StudyChart(QWidget):
         self.row: int | None = None
         """The selected sample's row."""
         self._picture: QPixmap | None = None
+        self._message = EMPTY
         self._of: tuple[QSize, float, bool] | None = None
         self.setMinimumSize(200, 120)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -41,9 +44,9 @@ class StudyChart(QWidget):
     def sizeHint(self) -> QSize:
         return QSize(640, 300)
 
-    def show_kind(self, kind: Kind | None) -> None:
-        """Show another chart, or none."""
-        self.kind, self._picture = kind, None
+    def show_kind(self, kind: Kind | None, message: str = "") -> None:
+        """Show another chart, or none: then a message in its place."""
+        self.kind, self._picture, self._message = kind, None, message or EMPTY
         self.update()
 
     def choose(self, row: int | None) -> None:
@@ -70,8 +73,9 @@ class StudyChart(QWidget):
         painter, area = QPainter(self), self.area
         if self.kind is None:
             painter.fillRect(self.rect(), theme.color("ground"))
-            painter.setPen(theme.color("faint"))
-            painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, EMPTY)
+            painter.setPen(theme.color("faint" if self._message == EMPTY else "text"))
+            room, place = self.rect().adjusted(MARGIN, 0, -MARGIN, 0), Qt.AlignmentFlag.AlignCenter
+            painter.drawText(room, place | Qt.TextFlag.TextWordWrap, self._message)
             return
         key = self.size(), self.devicePixelRatioF(), theme.is_dark()
         if self._picture is None or self._of != key:

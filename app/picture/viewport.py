@@ -228,7 +228,8 @@ class Viewport(SteeredView):
     def fit(self) -> None:
         """Fit the robot, and what was placed around it, in the view."""
         if self._scene is not None and self._batch is not None:
-            self.camera.fit(*self.overlays.around(self._batch.bounds(self._scene.content.reach), self._batch))
+            around = self.overlays.around(self._batch.bounds(self._scene.content.reach), self._batch)
+            self.camera.fit(*around, max(self.width() / self.height(), 1.0))
         elif self._scene is not None and self._poses is not None:
             self.camera.fit(*self.overlays.around(self.robot_bounds))
             links = self._scene.content.of_links(self._poses, range(self._own))

@@ -25,6 +25,7 @@ from app.plotting.quantities import (
     COUNT,
     ENERGY,
     FORCE,
+    GHOST,
     LENGTH,
     MOMENTUM,
     NORM,
@@ -159,9 +160,10 @@ def _texts(subject: str, slot: Slot) -> tuple[str, str]:
     return f"{kind} {slot.unit.label}".casefold(), f"{slot.words} {subject}"
 
 
-def catalogue(model: engine.Model) -> Catalogue:
-    """Return the catalogue of a robot's quantities."""
-    return Catalogue([Owner("robot", "", -1, _of_robot(model)), *_of_joints(model), *_of_links(model)])
+def catalogue(model: engine.Model, ghost: bool = False) -> Catalogue:
+    """Return the catalogue of a robot's quantities, with those of its `ghost`, which only the window's frames have."""
+    beside = [Owner(GHOST, "", -1, _OF_GHOST)] if ghost else []
+    return Catalogue([Owner("robot", "", -1, _of_robot(model)), *beside, *_of_joints(model), *_of_links(model)])
 
 
 def _vector(kind: str, unit: Unit, words: str = "") -> Iterator[Slot]:
@@ -184,6 +186,10 @@ def _of_robot(model: engine.Model) -> tuple[Slot, ...]:
     return tuple(slots)
 
 
+_OF_GHOST = (
+    Slot("ghost deviation", "", LENGTH, "difference precision single double float32 float64 integrator"),
+    Slot("ghost energy", "", ENERGY, "total precision single double float32 float64 integrator"),
+)
 _JOINT_UNITS = {
     True: (ANGLE, ANGULAR_VELOCITY, ANGULAR_ACCELERATION, TORQUE),
     False: (LENGTH, VELOCITY, ACCELERATION, FORCE),

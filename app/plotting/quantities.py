@@ -50,6 +50,8 @@ LENGTH, VELOCITY, ACCELERATION = Unit("m"), Unit("m/s"), Unit("m/s²")
 TORQUE, FORCE, ENERGY, POWER = Unit("N m"), Unit("N"), Unit("J"), Unit("W")
 MOMENTUM, ANGULAR_MOMENTUM = Unit("N s"), Unit("N m s")
 COUNT, RESIDUAL = Unit("", prefixes=False), Unit("", prefixes=False, logarithmic=True)
+GHOST = "ghost"
+"""The subject of quantities of the ghost, which no robot's states have."""
 AXES, NORM = ("x", "y", "z"), "norm"
 
 
@@ -57,8 +59,8 @@ AXES, NORM = ("x", "y", "z"), "norm"
 class Quantity:
     """A number that a robot has at each time.
 
-    `subject` is "robot", "joint" or "link", and `name` the name of the joint's coordinate or the link. For a vector
-    `part` is "x", "y" or "z", along the world's axes, or "norm"; otherwise it is "".
+    `subject` is "robot", "ghost", "joint" or "link", and `name` the name of the joint's coordinate or the link. For a
+    vector `part` is "x", "y" or "z", along the world's axes, or "norm"; otherwise it is "".
     """
 
     subject: str
@@ -213,6 +215,10 @@ def _of_contacts(e: Evaluation, name: str) -> Array:
     return np.array([np.nan if contact is None else getattr(contact, name) for contact in e.states.contact])
 
 
+def _unknown(e: Evaluation, _: Quantity) -> Array:
+    return np.full(len(e.states.time), np.nan)
+
+
 def _support_margin(e: Evaluation, _: Quantity) -> Array:
     robot, center = alone(e.model), center_of_mass(e.model, e.link_poses)
     found = (
@@ -244,6 +250,8 @@ _FORMULAS: dict[tuple[str, str], Callable[[Evaluation, Quantity], Array]] = {
     ("robot", "angular momentum"): lambda e, at: _part(e.momentum[:, :3], at.part),
     ("robot", "contact force"): lambda e, at: _part(e.contact_force(-1), at.part),
     ("robot", "contacts"): lambda e, _: _of_contacts(e, "number"),
+    (GHOST, "ghost deviation"): _unknown,
+    (GHOST, "ghost energy"): _unknown,
     ("robot", "contact residual"): lambda e, _: _of_contacts(e, "residual"),
     ("robot", "support margin"): _support_margin,
 }
@@ -251,5 +259,5 @@ EFFORTS, SETPOINTS = frozenset(("torque", "force", "power")), frozenset(("positi
 CONTACTS = frozenset(("contact force", "contacts", "contact residual", "support margin"))
 """The kinds that need more of a sample than q and v."""
 _ENERGIES = "kinetic energy", "potential energy", "total energy", "energy drift"
-OF_MASSES = frozenset((*_ENERGIES, "centre of mass", "momentum", "angular momentum"))
+OF_MASSES = frozenset((*_ENERGIES, "centre of mass", "momentum", "angular momentum", "support margin"))
 """The kinds that depend on a robot's masses."""

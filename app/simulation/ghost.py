@@ -47,6 +47,7 @@ class Ghost(MadeApart):
         self._simulation: engine.Simulation | None = None
         self._ahead = Fraction(0)  # the ghost's lag, in the robot's steps
         self._pair: tuple[np.ndarray, np.ndarray] | None = None  # q of both at the last common time
+        self._v = np.zeros(0)  # the ghost's then
         self._points = np.zeros((0, POINTS, 3))  # points of the links that are compared
         self._worst, self._since = 0.0, 0.0
 
@@ -80,7 +81,7 @@ class Ghost(MadeApart):
             self._lose_gpu(self._simulation, error)
             return
         self._ahead, self._worst, self._since = Fraction(0), 0.0, time
-        self._pair = q.copy(), q.copy()
+        self._pair, self._v = (q.copy(), q.copy()), v.copy()
 
     def _make(self, running: Running) -> None:
         self._of, self._simulation, self._pair = running.simulation, None, None
@@ -124,7 +125,8 @@ class Ghost(MadeApart):
             ghost.step(steps)
             ghost.check()
             if not self._ahead:
-                self._pair = _state(running)[1], ghost.state()[0][0].astype(float)
+                q, v = (each[0].astype(float) for each in ghost.state())
+                self._pair, self._v = (_state(running)[1], q), v
         except engine.Diverged as why:
             self._lose(str(why.after(self._since)))
         except Exception as error:
@@ -150,9 +152,11 @@ class Ghost(MadeApart):
         deviation = np.linalg.norm(world_points(there, points) - world_points(here, points), axis=2).max(1, initial=0.0)
         self._worst = max(self._worst, float(deviation.max(initial=0.0)))
         simulation = self._simulation
+        energy = float(np.add(*engine.energy(simulation.model, self._pair[1], self._v)))
         frame.ghost = GhostState(
-            there, deviation, self._worst, self._since, simulation.algorithm, simulation.device, simulation.dt
-        )
+            there, deviation, self._worst, self._since, simulation.algorithm, simulation.device, simulation.dt,
+            energy=energy,
+        )  # fmt: skip
 
 
 class GhostControls(ControlsApart):

@@ -77,7 +77,8 @@ class GhostState:
 
     `link_poses` (links, 4, 4); `deviation` (links,) is the largest distance between a link's points on the robot and on
     the ghost, m; `worst` its maximum over all links since both last coincided, m, at the simulated time `since`, s.
-    `algorithm`, `device` and `dt`, s, are the ghost's own; one from a recording has its `source` instead.
+    `energy`, J, is its kinetic and potential energy, NaN if unknown. `algorithm`, `device` and `dt`, s, are the ghost's
+    own; one from a recording has its `source` instead.
     """
 
     link_poses: np.ndarray
@@ -88,6 +89,7 @@ class GhostState:
     device: str = ""
     dt: float = 0.0
     source: str = ""
+    energy: float = float("nan")
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,11 +12,12 @@ from PyQt6.QtTest import QTest
 from windows import frames_of, play_for, press, settle, wait
 
 import engine
-from app.features.attaching import BatchView, PlotsView, Status
+from app.features.attaching import BatchView, GroundView, PlotsView, Status
 from app.panels.inspection import robot_facts
 from app.picture.crowd import ARRANGEMENTS, DEVIATION
 from app.plotting.catalogue import catalogue
 from app.simulation.batch_spread import BatchSpread
+from app.simulation.grounds import ROUGH
 from app.simulation.messages import Snapshot, Stopped
 from app.workbench import Workbench
 
@@ -193,6 +194,56 @@ def test_the_camera_follows_the_robot_that_is_looked_at(qtbot, opened):
     window.workbench.select_robot(3)
     wait(qtbot, lambda: window.workbench.robot.newest.robot == 3)
     np.testing.assert_allclose(view.camera.target - before, view.view().batch.offsets[3], atol=1e-5)
+
+
+def test_one_robot_of_a_batch_is_fitted_and_all_of_them_fill_the_picture(qtbot, opened):
+    window = opened(engine.find_robot("quadruped"))
+    window.resize(1600, 800)
+    view, batches = window.viewport, window.feature(BatchView)
+    wait(qtbot, lambda: window.workbench.shown is not None)
+    assert not batches.near.isEnabled()
+    window.workbench.configuring.set_spread(BatchSpread(64, pose=0.2))
+    wait(qtbot, lambda: view.view().batch is not None and batches.near.isEnabled())
+    wait(qtbot, lambda: view.reading is None)
+    view.fit()
+
+    def places(robots: slice) -> np.ndarray:
+        clip = view.camera.projection(view.width() / view.height()) @ view.camera.view()
+        origins = view.view().batch.origins[robots].reshape(-1, 3)
+        seen = np.c_[origins, np.ones(len(origins))] @ clip.T
+        return seen[:, :2] / seen[:, 3:]
+
+    everything = places(slice(None))
+    assert np.all(np.abs(everything) < 1)
+    assert np.ptp(everything, axis=0).max() > 1.0, "they fill half of the width or of the height"
+    window.docks.show_in_front("Batch")
+    wait(qtbot, batches.panel.map.isVisible)
+    menu = window.menus.context.at(batches.panel.map, batches.panel.map.cell(63).center().toPoint())
+    assert menu.actions()[0].text() == "robot 63"
+    next(each for each in menu.actions() if each.text() == "&Select and fit").trigger()
+    wait(qtbot, lambda: window.workbench.shown.robot == 63)
+
+    def is_near(robot: int) -> bool:
+        own = places(slice(robot, robot + 1))
+        return bool(np.all(np.abs(own) < 1) and np.ptp(own, axis=0).max() > 0.5)
+
+    assert is_near(63)
+    assert not is_near(0)
+    window.workbench.select_robot(0)
+    wait(qtbot, lambda: window.workbench.shown.robot == 0)
+    qtbot.keyClick(window, Qt.Key.Key_F, Qt.KeyboardModifier.ShiftModifier)
+    assert is_near(0)
+
+
+def test_a_batch_on_a_height_field_says_why_it_is_in_one_place(qtbot, opened):
+    window = opened(engine.find_robot("quadruped"))
+    panel = window.feature(BatchView).panel
+    window.docks.show_in_front("Batch")
+    window.workbench.configuring.set_spread(BatchSpread(4, pose=0.2))
+    wait(qtbot, lambda: window.viewport.view().batch is not None and "robots" in panel.note.text())
+    assert "one place" not in panel.note.text()
+    window.feature(GroundView).choose(ROUGH)
+    wait(qtbot, lambda: "on flat ground they have a grid" in panel.note.text())
 
 
 def test_robots_in_one_place_are_all_drawn_there(qtbot, opened):

@@ -157,17 +157,6 @@ def test_two_algorithms_on_two_robots_by_clicking(qtbot, panel, tmp_path, monkey
         assert count(picture, engine.algorithm_color(name)) > 20
 
 
-def test_a_chain_that_is_shown_is_measured_once(opened):
-    form = opened(engine.chain(6)).feature(CompareView).panel.form
-    form.chain.setCheckState(Qt.CheckState.Checked)
-    form.length.setValue(6)
-    assert [model.name for model in form.request()().robots] == ["chain6"]
-    form.length.setValue(5)
-    assert [model.name for model in form.request()().robots] == ["chain6", "chain5"]
-    opened(engine.chain(5, seed=1))  # another chain of that name
-    assert [model.name for model in form.request()().robots] == ["chain5", "chain5"]
-
-
 def count(picture: QImage, color: str) -> int:
     """The pixels of a colour."""
     picture = picture.convertToFormat(QImage.Format.Format_RGB32)
@@ -366,13 +355,13 @@ def test_a_crossing_is_marked_with_its_size(qtbot):
 
     rising = {2: 1e-6, 8: 4e-6, 32: 16e-6}
     points = points_of({"abia": rising, "cfa": {2: 4e-6, 8: 4.0001e-6, 32: 4e-6}})
-    assert [mark.toPlainText() for mark in labels(points)] == ["8"]
+    assert [mark.toPlainText() for mark in labels(points)] == ["CFA = ABA at 8"]
     vague = tuple(
         replace(point.result, host_interval=engine.Interval(*(point.result.host * x for x in (0.7, 1, 1.4))))
         for point in points
     )
     (label,) = labels(tuple(engine.Point(point.size, row) for point, row in zip(points, vague, strict=True)))
-    assert label.toPlainText() == "8 (4 to 16)"
+    assert label.toPlainText() == "CFA = ABA at 8 (4 to 16)"
     assert 0 < label.anchor.x() < 1
     label = labels(points_of({"abia": rising, "cfa": {2: 9e-6, 8: 12e-6, 32: 15e-6}}))[0]
     assert label.anchor.x() > 0.9  # it ends where the picture does

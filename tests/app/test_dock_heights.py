@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 from PyQt6.QtCore import QPoint, QRect, QSize, Qt
-from PyQt6.QtWidgets import QDockWidget, QTabBar, QToolButton
+from PyQt6.QtWidgets import QAbstractButton, QDockWidget, QTabBar, QToolButton
 from windows import play_for, wait
 
 import engine
@@ -214,6 +214,34 @@ def test_a_height_that_was_dragged_is_kept_in_the_next_window_and_when_it_grows(
     reset.trigger()
     show(qtbot, second, "Study")
     wait(qtbot, lambda: second.docks["Study"].height() > 380)
+
+
+@pytest.mark.parametrize("by_tab", [False, True])
+def test_a_dock_that_is_torn_off_does_not_lie_where_it_was_docked(qtbot, arm, make_window, by_tab):
+    arm.resize(1400, 900)
+    for title in ("Plots", "Compare") if by_tab else ("Plots",):
+        show(qtbot, arm, title)
+    dock = arm.docks["Plots"]
+    dock.raise_()
+    wait(qtbot, lambda: dock.mapTo(arm, QPoint(0, 0)).y() > 0)
+    docked = QRect(dock.mapToGlobal(QPoint(0, 0)), dock.size())
+    if by_tab:
+        bar = next(each for each in arm.findChildren(QTabBar) if "Plots" in map(each.tabText, range(each.count())))
+        tab = next(k for k in range(bar.count()) if bar.tabText(k) == "Plots")
+        qtbot.mouseDClick(bar, Qt.MouseButton.LeftButton, pos=bar.tabRect(tab).center())
+    else:
+        dock.findChild(QAbstractButton, "qt_dockwidget_floatbutton").click()
+    wait(qtbot, dock.isFloating)
+    wait(qtbot, lambda: dock.width() < docked.width())
+    at = dock.geometry()
+    assert at.height() < docked.height()
+    assert at.top() < docked.top()
+    arm.close()
+    window = make_window()
+    window.show()
+    again = window.docks["Plots"]
+    assert again.isFloating()
+    assert again.size() == at.size(), "a restored one is not shrunk again"
 
 
 def test_a_drag_of_a_width_sets_no_height(qtbot, make_window):

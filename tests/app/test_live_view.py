@@ -89,9 +89,12 @@ def test_what_acts_on_the_robot_is_disabled_for_a_reason_while_the_script_drives
         window.feature(SimulationChoices).algorithm_menu,
         window.joints,
         drive.form,
-        window.feature(BatchView).panel,
+        *window.feature(BatchView).panel.acting,
     )
     assert not any(each.isEnabled() for each in acting)
+    batch = window.feature(BatchView).panel
+    assert batch.coloring.isEnabled(), "it only changes the picture"
+    assert batch.arrangement.isEnabled()
     reason = "shown_script.py drives the robot"
     assert {each.toolTip() for each in acting} == {f"{reason}; press Branch here (Ctrl+B) to continue from it"}
     assert window.feature(Status).note_label.text() == reason

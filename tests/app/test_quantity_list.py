@@ -22,6 +22,20 @@ def panel(qtbot) -> PlotsPanel:
     return make_panel(qtbot)
 
 
+def test_escape_clears_the_search_and_gives_the_keys_back(qtbot, arm):
+    view = arm.features[PlotsView].panel.list
+    qtbot.keyClick(arm, Key.Key_P)
+    wait(qtbot, view.search.hasFocus)
+    QTest.keyClicks(view.search, "joint4 torque")
+    QTest.keyClick(view.search, Key.Key_Return)
+    QTest.keyClick(view.search, Key.Key_Escape)
+    assert view.search.text() == ""
+    assert not view.search.hasFocus()
+    qtbot.keyClick(QApplication.focusWidget() or arm, Key.Key_Space)
+    wait(qtbot, lambda: arm.workbench.robot.playing)
+    assert view.search.text() == ""
+
+
 def test_the_list_is_searched_and_ticked_by_keys(panel):
     view = panel.list
     QTest.keyClicks(view.search, "weather")

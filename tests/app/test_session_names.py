@@ -11,6 +11,7 @@ from PyQt6.QtWidgets import QFileDialog
 from windows import name_file, play_for, wait
 
 import engine
+from app.features.camera_views import CameraViews
 from app.features.ghost_view import GhostView
 from app.features.lesson_view import LessonView
 from app.features.run_exports import RunExports
@@ -34,6 +35,18 @@ def session(opened, make_window, qtbot, tmp_path):
 
 def save(qtbot, window) -> None:
     qtbot.keyClick(window, Qt.Key.Key_S, Qt.KeyboardModifier.ControlModifier)
+
+
+def test_ctrl_shift_s_saves_the_session_as_another_file(qtbot, session, monkeypatch, tmp_path):
+    window, path = session
+    other = tmp_path / "other.catena"
+    name_file(monkeypatch, other)
+    before = path.read_bytes()
+    keys = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
+    qtbot.keyClick(window, Qt.Key.Key_S, keys)
+    wait(qtbot, other.exists)
+    assert path.read_bytes() == before
+    assert window.features[CameraViews].save.shortcut().toString() == "Ctrl+Shift+V"
 
 
 def test_an_opened_session_is_saved_to_its_file(qtbot, session, monkeypatch):

@@ -320,7 +320,7 @@ def test_what_has_no_results_is_told(qtbot, window, tmp_path):
     path.write_text(SWUNG)
     window.open(path)
     wait(qtbot, lambda: "has no results yet" in view.panel.summary.text())
-    assert view.panel.summary.text() == f"own.toml has no results yet; run it first: main.py study {path}"
+    assert view.panel.summary.text() == f"own.toml has no results yet; run it here, or by main.py study {path}"
     assert not view.panel.open_run.isEnabled()
     (tmp_path / "own.results").mkdir()
     (tmp_path / "own.results" / "study.json").write_text("{")
