@@ -90,9 +90,10 @@ def _found(path: str, named: str, relative: object) -> str:
 
     The name itself if it is in none of these places. The first is for sessions that were moved with their files.
     """
-    folder = Path(path).absolute().parent
-    first = [folder / relative] if isinstance(relative, str) and relative else []
-    places = [*first, Path(named), folder / named.replace("\\", "/").rpartition("/")[2]]
+    folder, there = Path(path).absolute().parent, Path(named)
+    name = named.replace("\\", "/").rpartition("/")[2]
+    moved = isinstance(relative, str) and relative.rpartition("/")[2] == name
+    places = [folder / str(relative)] * moved + [there, folder / name]
     return next((os.path.normpath(place) for place in places if _is_file(place)), named)
 
 
