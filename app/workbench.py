@@ -18,7 +18,7 @@ import engine
 from app.acting.computation import Computation
 from app.acting.configuring import Configuring
 from app.acting.controlling import ControllerControls, Controlling
-from app.acting.drives import DriveControls, Drives
+from app.acting.drives import Drive, DriveControls, Drives
 from app.acting.forces import AppliedForces, ForceControls
 from app.acting.joint_driving import JointDriving
 from app.acting.loaded_robot import LoadedRobot
@@ -210,17 +210,21 @@ class Workbench:
             self._worker.step()
 
     def reset(self) -> None:
-        """Reset to the pose in which the run began, at rest; at time zero, to the first pose."""
+        """Reset to the pose and setpoints with which the run began, at rest; at time zero, to the first pose."""
         robot = self.robot
         if robot.model is not None:
             if self.replay.active:
                 self._leave_the_recording()
             if robot.time == 0:
                 robot.initial = robot.start.copy()
+                robot.first_setpoints.clear()
             robot.time, robot.placed = 0.0, robot.initial.copy()
+            first = robot.first_setpoints.copy()
             robot.aim(robot.initial)
+            robot.first_setpoints = first
+            robot.newly_set |= {k: Drive(value=value) for k, value in first.items()}
             self.forces.clear(but_ending=True)
-            self._worker.reset(robot.initial)
+            self._worker.reset(robot.initial, {robot.coordinates[k].effort_v: value for k, value in first.items()})
 
     def set_speed(self, speed: float) -> None:
         """Set the simulated seconds per wall second, clamped to 0.1 … 10."""

@@ -12,7 +12,8 @@ batch axis.
 `INTEGRATORS` are the names that `Simulation` accepts, the default first. `SIMULATION_ALGORITHMS` are those
 that a simulation can use, by device, and `ALGORITHM_NAMES` the field's names for them. `PHASES` are the timed parts of
 a step, by device and algorithm; `PHASE_MEANINGS` describes each. `CONTACT_TOLERANCE` is the residual at which contacts
-count as solved. `ROBOTS` is the folder of the robots that ship.
+count as solved, and `POSE_ROUNDING`, rad or m, how far beyond a limit the rounding of files puts a value of a pose.
+`ROBOTS` is the folder of the robots that ship.
 """
 
 from importlib import import_module
@@ -85,6 +86,7 @@ from engine.selection.steppers import simulation_algorithms, simulation_refusal
 from engine.selection.timings import measured
 from engine.simulation import INTEGRATORS, Diverged, Simulation
 from engine.timestep import SuggestedStep, suggested_step
+from engine.urdf.group_states import POSE_ROUNDING
 from engine.urdf.load import check, load
 from engine.urdf.repair import repair
 
@@ -124,7 +126,7 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "ALGORITHM_NAMES", "CONTACT_TOLERANCE", "INTEGRATORS", "PHASES", "PHASE_MEANINGS", "ROBOTS",
+    "ALGORITHM_NAMES", "CONTACT_TOLERANCE", "INTEGRATORS", "PHASES", "PHASE_MEANINGS", "POSE_ROUNDING", "ROBOTS",
     "SIMULATION_ALGORITHMS", "AlgorithmResult", "Checkpoint", "Collision", "Comparison", "ComparisonResult",
     "Compilation", "Contacts", "Controller", "ControllerError", "Crossing", "Diagnostic", "Diverged", "Edit",
     "ForwardDynamics", "Frame", "FrameReader", "FreeWindow", "Growth", "HeightField", "IKResult", "Interval", "Joint",

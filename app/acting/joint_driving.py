@@ -76,6 +76,8 @@ class JointDriving:
             else:
                 self._worker.set_rotation(put, row.v)
             robot.newly_set.pop(index, None)
+            if robot.time == 0:
+                robot.first_setpoints.pop(index, None)
             if robot.is_held(index) and robot.drives[row.effort_v] is None:
                 robot.newly_set[index] = Drive(value=value)
             return robot.place(put)
@@ -105,6 +107,7 @@ class JointDriving:
         self.grabbed = None
         model, settings, drives = self._suspended or (None, now, {})
         robot.newly_set.clear()
+        robot.first_setpoints.clear()
         robot.drives.clear()
         if on and model is robot.model:
             self._suspended = None
@@ -132,6 +135,7 @@ class JointDriving:
         robot, row, before = self._robot, self._robot.coordinates[index], self._robot.settings
         self.grabbed = None
         robot.newly_set.pop(index, None)
+        robot.first_setpoints.pop(index, None)
         own, every = frozenset(row.v), frozenset(v for row in robot.coordinates if row.holdable for v in row.v)
         driven = before.driven if before.held else every
         driven = driven | own if by_effort else driven - own
@@ -188,9 +192,13 @@ class JointDriving:
                     self.set_drive(k, row.value(q))
 
     def _set(self, index: int, drive: Drive) -> None:
-        row = self._robot.coordinates[index]
-        self._robot.newly_set[index] = clamp_drive(row, drive)
-        self._robot.drives.set(row.effort_v, self._robot.newly_set[index])
+        robot, row = self._robot, self._robot.coordinates[index]
+        robot.newly_set[index] = drive = clamp_drive(row, drive)
+        if not (drive.mode == "target" and drive.plain):
+            robot.first_setpoints.pop(index, None)
+        elif robot.time == 0 and not robot.playing:
+            robot.first_setpoints[index] = drive.value
+        robot.drives.set(row.effort_v, drive)
 
     def gains(self, index: int, settings: Settings | None = None) -> tuple[float, float]:
         """Return kp, N m/rad or N/m, and kd, N m s/rad or N s/m, of coordinate `index` when gains hold it.

@@ -37,6 +37,8 @@ class LoadedRobot:
         """q (nq,) set by hand, not yet in a frame."""
         self.newly_set: dict[int, Drive] = {}
         """Drives as they were set last, which no frame may show yet, by row of `coordinates`."""
+        self.first_setpoints: dict[int, float] = {}
+        """The setpoints of held joints that were set at time zero, rad or m, which a reset restores, by row."""
         self.controlled = False
         """Whether a controller drives the joints, and the efforts in frames are its own."""
         self.overloaded: tuple[str, ...] = ()
@@ -48,6 +50,7 @@ class LoadedRobot:
         self.start, self.initial, self.time, self.playing = event.start, event.start.copy(), 0.0, False
         self.newest, self.placed, self.overloaded = None, None, ()
         self.newly_set.clear()
+        self.first_setpoints.clear()
 
     def show(self, frame: Snapshot) -> None:
         """Take the newest frame; a pose set by hand is forgotten once a frame shows it."""
@@ -74,6 +77,8 @@ class LoadedRobot:
 
     def aim(self, q: np.ndarray) -> None:
         """Know every plain setpoint to be its joint's position in q (nq,), as the simulation sets it."""
+        if self.time == 0 and not self.playing:
+            self.first_setpoints.clear()
         held = (k for k, row in enumerate(self.coordinates) if self.is_held(k) and self.drives[row.effort_v] is None)
         self.newly_set = {k: Drive(value=float(q[self.coordinates[k].q])) for k in held}
 

@@ -11,8 +11,8 @@ from app.acting.forces import ForceControls, SetWrench
 from app.acting.loaded_robot import JointDrives, LoadedRobot
 from app.recording.replay import Replay
 from app.simulation.messages import SecondRobotState, Snapshot
+from app.simulation.recorded_settings import settings_in
 from app.simulation.recorder import Recorder
-from app.simulation.running import settings_in
 
 Inputs = tuple[Mapping[int, Drive], Mapping[int, SetWrench], str]
 NOTHING: Inputs = {}, {}, ""

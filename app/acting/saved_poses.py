@@ -16,7 +16,6 @@ Pose = dict[str, tuple[str, list[float]]]
 """By joint name, the joint's kind and its coordinates, m or rad or a quaternion."""
 Poses = dict[str, dict[str, Pose]]
 """By robot name, the poses by their names."""
-SEEN = 1e-3  # rad or m; less beyond a limit is the rounding of files
 SLACK = 0.01  # share of a joint's range by which a simulated pose may be beyond a limit
 
 
@@ -79,7 +78,7 @@ def outside(robot: engine.Model, name: str) -> list[str]:
             continue
         (joint, value), taken = given[row.q], float(posed[row.q])
         beyond = math.remainder(value - taken, math.tau) if joint.kind == "revolute" else value - taken
-        if abs(beyond) > SEEN:
+        if abs(beyond) > engine.POSE_ROUNDING:
             ends = f"{row.format(row.lower)} to {row.format(row.upper)}"
             clauses.append(f"{row.label} {row.format(value)} is outside {ends}; {row.format(taken)} is set")
     return clauses

@@ -27,6 +27,7 @@ class MessageBar(QStatusBar):
         self._yielding: Sequence[QWidget] = ()
         self._standing: Sequence[QWidget] = ()
         self._mentioned = self._advice = self.progress = ""
+        self._timed = False  # whether the message leaves by itself
         """`progress`: the last message of how far something is, which the next one replaces."""
         notes = QWidget(self)
         self._notes = horizontal(of=notes, margins=NO_MARGINS)
@@ -34,6 +35,7 @@ class MessageBar(QStatusBar):
         self.messageChanged.connect(self._make_room)
 
     def showMessage(self, text: str | None, msecs: int = 0) -> None:
+        self._timed = msecs > 0
         super().showMessage((text or "").replace("\n", " "), msecs)
 
     def mention(self, text: str) -> None:
@@ -53,9 +55,10 @@ class MessageBar(QStatusBar):
             self.clearMessage()
 
     def show_progress(self, text: str) -> None:
-        """Show how far something is, until another message replaces that."""
-        self.progress = text
-        self.showMessage(text)
+        """Show how far something is, unless a message for a limited time is still to be read."""
+        if self.currentMessage() in ("", self.progress) or not self._timed:
+            self.progress = text
+            self.showMessage(text)
 
     def hide_when_narrow(self, *widgets: QWidget, standing: Sequence[QWidget] = ()) -> None:
         """Set the widgets to hide, the first one first; only the bar may show or hide them.

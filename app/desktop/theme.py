@@ -18,6 +18,7 @@ from PyQt6.QtSvg import QSvgRenderer
 from PyQt6.QtWidgets import QApplication, QWidget
 
 from app.desktop import type_scale
+from app.desktop.wheel import Style
 
 RESOURCES = Path(__file__).resolve().parents[2] / "resources"
 
@@ -199,7 +200,7 @@ def apply(application: QApplication, dark: bool = True) -> None:
     plain = QLocale.c()  # numbers with a point, as in files, whatever the language
     plain.setNumberOptions(QLocale.NumberOption.OmitGroupSeparator)
     QLocale.setDefault(plain)
-    application.setStyle("Fusion")
+    application.setStyle(Style())
     type_scale.install(application)
     application.setPalette(_palette())
     sheet = (RESOURCES / "theme.qss").read_text(encoding="utf-8")

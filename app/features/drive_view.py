@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from dataclasses import asdict, replace
 from functools import partial
 from itertools import pairwise
+from types import MappingProxyType
 
 from PyQt6.QtCore import QModelIndex
 from PyQt6.QtWidgets import QMenu, QWidget
@@ -37,6 +38,7 @@ class DriveView:
         self._gains_of: tuple[object, ...] = ()  # the joint and the settings of `_gains`
         self._gains = 0.0, 0.0
         self._drive_shown = self._form_shown = Drive()  # as it is, and as the form has rounded it
+        self._others_shown: list[Drive] = []
         self._settings_shown = Settings()
         self._special_shown: Mapping[int, Drive] = {}
         self.weight_action = make_action(window, "Gravity &compensation", self._carry, tip=WEIGHT_TIP)
@@ -49,6 +51,7 @@ class DriveView:
         self._table.extended.connect(self._extend)
         self._table.all_asked.connect(self._edit_all)
         self.form.driven.connect(self._drive)
+        self.form.entered.connect(self._enter)
         self.form.away.clicked.connect(self._table.close_row)
         joints = self._bench.joints
         self.form.gains_asked.connect(lambda gains: self._act(joints.set_gains, self.index, gains, *self._others))
@@ -162,7 +165,10 @@ class DriveView:
         self.form.show_joint(row, self._drive_shown, self._gains)
         self._form_shown = self.form.drive()
         if self._others:
-            self.form.show_together(1 + len(self._others))
+            self._others_shown = [drives[k] for k in self._others]
+            own, others = asdict(self._drive_shown), list(map(asdict, self._others_shown))
+            differing = [name for name in own if any(other[name] != own[name] for other in others)]
+            self.form.show_together(1 + len(self._others), differing)
 
     def _follow(self, frame: Snapshot) -> None:
         now = time.perf_counter()
@@ -174,8 +180,9 @@ class DriveView:
             return
         self._due = now + REFRESH
         drives = drives or self._bench.robot.drives_now
-        if drives[self.index] != self._drive_shown:  # changed by the table, its slider, a reset or the frame
-            self._show_drive(drives)
+        others = [drives[k] for k in self._others]
+        if drives[self.index] != self._drive_shown or (others and others != self._others_shown):
+            self._show_drive(drives)  # changed by the table, its slider, a reset or the frame
         if self._others:
             return
         v = self._bench.robot.coordinates[self.index].effort_v
@@ -188,10 +195,17 @@ class DriveView:
         value = (state.drives[row.name].value if held else row.value(state.q)) + change
         self._table.move_to(index, min(max(value, row.lower), row.upper) if row.limited else value)
 
-    def _drive(self, drive: Drive) -> None:
-        """Set the drive of the form's joint, and what it changes in the drives of those edited with it."""
+    def _enter(self, name: str) -> None:
+        """Set a number of the form in the drives of those edited with its joint, where they have another one."""
+        drive = self.form.drive()
+        value = getattr(drive, name)
+        if any(getattr(self._bench.robot.set_drive(k), name) != value for k in self._others):
+            self._drive(drive, {name: value})
+
+    def _drive(self, drive: Drive, entered: Mapping[str, object] = MappingProxyType({})) -> None:
+        """Set the drive of the form's joint, and what it changes, or is `entered`, in those edited with it."""
         robot, others, shown = self._bench.robot, self._others, asdict(self._form_shown)
-        changed = {name: value for name, value in asdict(drive).items() if value != shown[name]}
+        changed = {name: value for name, value in asdict(drive).items() if value != shown[name]} | dict(entered)
         drives = {self.index: drive} | {k: replace(robot.set_drive(k), **changed) for k in others}
 
         def drive_all() -> None:

@@ -16,6 +16,7 @@ from app.features.run_controls import FREE_TIP
 from app.features.state_transfer import restore_state, transfer_pose
 from app.features.window_type import Window
 from app.simulation.messages import Event, Loaded, Refused
+from app.simulation.starting import has_limbs
 
 IN_THE_AIR = "the file fixes the root link to the world: Simulation › Floating base frees it, to stand on the ground"
 HANGS = "Fixed in the air by its file: free the base"
@@ -108,6 +109,5 @@ class FloatingBase(QObject):
 
     def _is_in_the_air(self, event: Loaded) -> bool:
         """Whether several limbs hang from a root that its file fixes to the world, moving parts below the ground."""
-        limbs = int(np.count_nonzero(event.model.parent[event.model.part_of_body == 0] < 0))
         fixed = self._bench.source is not None and not self._bench.robot.base_floats
-        return fixed and event.touches and not event.settings.ground and limbs > 1
+        return fixed and event.touches and not event.settings.ground and has_limbs(event.model)

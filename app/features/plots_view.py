@@ -290,7 +290,7 @@ class PlotsView:
             menu.addSeparator()
         for button in (panel.fit, panel.follow, panel.add_plot, panel.clear_all):
             menu.addAction(button.text() or button.toolTip(), button.click).setEnabled(button.isEnabled())
-        menu.addAction(panel.limits)
+        menu.addActions([panel.limits, panel.statistics])
         menu.addMenu(panel.save.menu())
         menu.addMenu(self._window.feature(GhostView).runs)
 

@@ -76,6 +76,9 @@ class RunExports:
         self.writing: Background[Written] = Background(
             "export", lambda problem: Written(f"nothing was written: {problem}")
         )
+        self._saving: Background[Written] = Background(
+            "session", lambda problem: Written(f"the session is without its recording: {problem}")
+        )
         self._timer = QTimer(window, timeout=self._poll)
         window.refreshed.connect(self._refresh)
         window.framed.connect(self._follow)
@@ -214,6 +217,19 @@ class RunExports:
         self._timer.start(POLL_INTERVAL)
         self._refresh()
 
+    def require_turn(self) -> None:
+        """Raise OSError while another recording is being written, beside which `save` writes none."""
+        if self._saving.running or (self.writing.running and not self._stoppable):
+            raise OSError("another file is being written; save the session when it is done")
+
+    def save(self, work: Callable[[threading.Event], str], message: str) -> None:
+        """Run `work` as `begin` does, also beside an export that takes long."""
+        if not self.writing.running:
+            self.begin(work, message)
+            return
+        self._saving.run(lambda stop: Written(work(stop)))
+        self._window.statusBar().showMessage(message, MESSAGE)
+
     def report_progress(self, message: str) -> None:
         """Report progress from the export's thread."""
         self.writing.publish(Written(message, over=False))
@@ -279,16 +295,20 @@ class RunExports:
         Wait for the thread in either case: drawing while the program exits would crash it.
         """
         self.writing.close(patience=WRITING)
+        self._saving.close(patience=WRITING)
 
     def _poll(self) -> None:
+        bar = self._window.bar
+        if (saved := self._saving.poll()) is not None:
+            bar.showMessage(saved.message, MESSAGE)
+        if not (self.writing.running or self._saving.running):
+            self._timer.stop()
         if (report := self.writing.poll()) is None:
             return
-        bar = self._window.bar
         if not report.over:
             bar.show_progress(report.message)
         else:
             bar.showMessage(report.message, MESSAGE)
-            self._timer.stop()
             self._finish()
             self._refresh()
             self._update_question(report.message)

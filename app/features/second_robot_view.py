@@ -32,7 +32,7 @@ from app.plotting.quantities import own_energy, typical_work
 from app.simulation.contacts import Contacts
 from app.simulation.messages import Loaded, Snapshot
 from app.simulation.second_robot import SavedSecondRobot, SecondRobotRequest, is_free
-from app.simulation.starting import first_pose
+from app.simulation.starting import first_pose, has_limbs
 
 REFRESH = 0.1  # s between two updates of the numbers while it plays
 UNRECORDED = "The second robot was not there in this frame: it stays at its last live state"
@@ -179,7 +179,7 @@ class SecondRobotView(QObject):
         place = shift_beyond(self._viewport.robot_bounds, bounds, right) * right
         self._foot = 0.0 if is_free(self.model) else min(0.0, float(bounds[0][2]))
         kept, self._kept = self._kept, None
-        if kept is None and self._is_in_the_air():
+        if kept is None and has_limbs(self.model) and not is_free(self.model) and self._foot < 0:
             self._window.statusBar().showMessage(IN_THE_AIR.format(self.model.name), MESSAGE)
         kept = kept or SavedSecondRobot((), None, None, self._algorithm)
         self._requested = kept.of(self.model, place)
@@ -205,11 +205,6 @@ class SecondRobotView(QObject):
     def _show_base(self) -> None:
         if self.model is not None:
             self.panel.show_base(self._floating, is_free(self.model) and not self._floating)
-
-    def _is_in_the_air(self) -> bool:
-        """Whether several limbs hang from a root that its file fixes to the world, and reach below that."""
-        limbs = int(np.count_nonzero(self.model.parent < 0))
-        return limbs > 1 and not is_free(self.model) and self._foot < 0
 
     def close(self) -> None:
         """Remove the second robot, and cancel any reading."""

@@ -7,6 +7,7 @@ name it, if that part is invalid.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -40,16 +41,25 @@ class NoSession(ValueError):
     """Raised, with a sentence, if a file is not a session or cannot be opened."""
 
 
-def read(path: str) -> dict[str, Any]:
-    """Read the session in a file. Raises OSError, and NoSession if it is invalid or of a later version."""
+class NoRobot(NoSession):
+    """Raised if the robot's file is missing."""
+
+
+def read(path: str, robot: str = "") -> dict[str, Any]:
+    """Read the session in a file; its robot is that in the file `robot`, if given.
+
+    Other files that it names are looked for as `_found` does. Raises OSError, NoSession if it is invalid or of a later
+    version, and NoRobot.
+    """
     try:
         engine.refuse_endless(path)
     except ValueError as error:
         raise NoSession(str(error)) from error
     try:
         session = engine.read_json(path, parse_float=_number, parse_constant=_number, parse_int=_whole)
-        version, robot = session["catena session"], session["robot"]["path"]
-        there = _is_file(Path(robot))
+        version, named = session["catena session"], session["robot"]["path"]
+        session["robot"]["path"] = robot or _found(path, named, session["robot"].get("relative"))
+        there = _is_file(Path(session["robot"]["path"]))
     except NoSession:
         raise
     except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -59,8 +69,31 @@ def read(path: str) -> dict[str, Any]:
             f"it was saved by a later version ({version!r:.20}; this one knows up to {VERSION}); update Catena"
         )
     if not there:
-        raise NoSession(f"its robot file is missing: {robot:.200}; restore it, or save the session again")
+        raise NoRobot(f"its robot file is missing: {named:.200}; restore it, or save the session again")
+    if isinstance(beside := session.get("beside"), dict) and "path" in beside:
+        beside["path"] = _found(path, str(beside["path"]), None)
+    if isinstance(ghost := session.get("ghost"), str) and ghost:
+        session["ghost"] = _found(path, ghost, None)
     return dict(session)
+
+
+def relative(robot: str, path: str) -> str:
+    """Return a file's path from the folder of the session `path`; empty where there is none, as on another drive."""
+    try:
+        return Path(os.path.relpath(robot, Path(path).absolute().parent)).as_posix()
+    except ValueError:
+        return ""
+
+
+def _found(path: str, named: str, relative: object) -> str:
+    """Return where a file that the session `path` names is: seen from the session's folder, as it is named, or beside.
+
+    The name itself if it is in none of these places. The first is for sessions that were moved with their files.
+    """
+    folder = Path(path).absolute().parent
+    first = [folder / relative] if isinstance(relative, str) and relative else []
+    places = [*first, Path(named), folder / named.replace("\\", "/").rpartition("/")[2]]
+    return next((os.path.normpath(place) for place in places if _is_file(place)), named)
 
 
 def settings(session: dict[str, Any], present: Settings, model: engine.Model) -> Settings:

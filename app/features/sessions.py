@@ -31,7 +31,7 @@ from app.features.link_hiding import LinkHiding
 from app.features.plots_view import PlotsView
 from app.features.run_exports import RunExports
 from app.features.second_robot_view import SecondRobotView
-from app.features.session_text import KEPT, VERSION, NoSession
+from app.features.session_text import KEPT, VERSION, NoRobot, NoSession
 from app.features.study_view import StudyView
 from app.features.window_type import Window
 from app.file_signature import NO_FILE, signature
@@ -119,6 +119,15 @@ class Sessions:
     def _try_open(self, path: str) -> None:
         if (error := self._show_result(self._start, path)) is not None:
             self._window.feature(DiagnosticsView).show_refused(Refused.because(path, error))
+        if isinstance(error, NoRobot):
+            choices = {"&Locate the file…": partial(self._locate, path)}
+            text = f"The robot's file of {Path(path).name} is missing. Where is it now?"
+            self.question = ask(self._window, text, choices, note=str(error).partition("; ")[0])
+
+    def _locate(self, path: str) -> None:
+        """Ask for the robot's file, and open the session with it."""
+        if robot := ask_file(self._window, f"The robot of {Path(path).name}", str(Path(path).parent)):
+            self._show_result(partial(self._start, robot=robot), path)
 
     def _save(self, path: str) -> str:
         with_run = self.save(path)
@@ -130,8 +139,8 @@ class Sessions:
         lost = "" if session_scene.fits(self._bench.robot.settings.scene) else " without its ground, which is too large"
         return f"Saved {path}{lost}"
 
-    def _start(self, path: str) -> str:
-        self.open(path)
+    def _start(self, path: str, robot: str = "") -> str:
+        self.open(path, robot)
         return f"Opening {path}"
 
     def _show_result(self, act: Callable[[str], str], path: str) -> OSError | NoSession | None:
@@ -148,12 +157,12 @@ class Sessions:
     def save(self, path: str) -> bool:
         """Write the session, then in a thread its recording; return whether that thread was started.
 
-        Raises OSError, also while another file is being written.
+        Raises OSError, also while another recording is being written.
         """
         exports, replay = self._window.feature(RunExports), self._bench.replay
-        if exports.writing.running:
-            raise OSError("another file is being written; save the session when it is done")
+        exports.require_turn()
         session, run = self.session(), replay.chosen
+        session["robot"]["relative"] = session_text.relative(self._bench.path, path)
         self._write(path, session)
         if run is None or len(run) < 2 or np.ptp(replay.recording.span(run)) == 0:
             return False
@@ -171,7 +180,7 @@ class Sessions:
             self._write(path, session)
             return f"Saved {path}; {reported}"
 
-        exports.begin(work, f"writing {beside.name} …")
+        exports.save(work, f"writing {beside.name} …")
         return True
 
     def _write(self, path: str, session: dict[str, Any]) -> None:
@@ -219,10 +228,13 @@ class Sessions:
             "simulated ghost": session_text.ghost_entry(None if ghost.path else ghost.panel.settings),
         }  # fmt: skip
 
-    def open(self, path: str) -> None:
-        """Load the session's robot, then restore the rest. Raises OSError and NoSession."""
+    def open(self, path: str, robot: str = "") -> None:
+        """Load the session's robot, then restore the rest; the robot is that in the file `robot`, if given.
+
+        Raises OSError and NoSession.
+        """
         found = signature(path)
-        session = session_text.read(path)
+        session = session_text.read(path, robot)
         self._known[str(Path(path).absolute())] = found
         problem, recording, parts = "", "", list[Any]()
         try:

@@ -18,7 +18,7 @@ from app.desktop.layouts import NO_MARGINS, vertical
 from app.desktop.type_scale import FIGURE_SPACE
 from app.panels.canvas import FLOOR, Canvas, Curve
 from app.plotting.quantities import Quantity, Unit
-from app.plotting.series import Series
+from app.plotting.series import Series, statistics
 
 DASHES = ((Qt.PenStyle.SolidLine, "━"), (Qt.PenStyle.DashLine, "╍"), (Qt.PenStyle.DotLine, "┅"))
 """Line styles, used in turn once all colours are taken, and the characters that show them beside the names."""
@@ -125,6 +125,8 @@ class Chart(NamedPlot):
         self.quantities: list[Quantity] = []
         super().__init__(Canvas(), LEAST_HEIGHT, self.quantities)
         self.unit: Unit | None = None
+        self.has_statistics = False
+        """Whether minimum, maximum, mean and RMS of each curve over the visible time follow its value."""
         self._styles: dict[Quantity, int] = {}
         self._compared = ""  # the name of the run whose curves are drawn beside these
 
@@ -231,8 +233,16 @@ class Chart(NamedPlot):
             room = FIGURE_SPACE * (WIDTH - len(number))
             wording = f"{room}{number}&nbsp;{unit}".replace(" ", "&nbsp;").replace("/", f"/{WORD_JOINER}")
             dash = f'<span style="color:{self.tint(quantity)}">{self.dash(quantity)[1]}</span>&nbsp;'
-            parts.append((dash + escape(self._short(quantity)).replace(" ", "&nbsp;"), wording))
+            name = dash + escape(self._short(quantity)).replace(" ", "&nbsp;")
+            parts.append((name, wording, *(self._statistics(quantity, line) if self.has_statistics else ())))
         self._show_names(parts, removable, title if parts else f'<span style="color:{faint}">{EMPTY}</span>')
+
+    def _statistics(self, quantity: Quantity, line: Series) -> tuple[str, ...]:
+        """Return minimum, maximum, mean and RMS of a curve over the visible time, as rich text."""
+        found = statistics(line.time, in_unit(quantity, line, line.value), self.canvas.time)
+        faint = f'<span style="color:{theme.COLORS["faint"]}">%s</span>&nbsp;%s'
+        numbers = (self.canvas.wording(value).partition(" ")[0] for value in found)
+        return tuple(faint % pair for pair in zip(("min", "max", "mean", "RMS"), numbers, strict=True))
 
 
 def fit_range(values: np.ndarray, before: tuple[float, float]) -> tuple[float, float]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from functools import partial
 from itertools import chain
 from typing import cast
 
 from PyQt6.QtCore import QSignalBlocker, QSize, Qt, pyqtSignal
-from PyQt6.QtGui import QStandardItemModel
-from PyQt6.QtWidgets import QCheckBox, QComboBox, QLabel, QPushButton, QToolButton, QWidget
+from PyQt6.QtGui import QStandardItemModel, QWheelEvent
+from PyQt6.QtWidgets import QApplication, QCheckBox, QComboBox, QLabel, QPushButton, QToolButton, QWidget
 
 from app.acting.coordinates import Coordinate
 from app.acting.drives import MODES, WAVES, Drive
@@ -39,6 +41,8 @@ class JointForm(QWidget):
 
     driven = pyqtSignal(object)
     """The requested `Drive`."""
+    entered = pyqtSignal(str)
+    """The field of `Drive` whose number Return has entered, also one that is as before."""
     gains_asked = pyqtSignal(object)
     """The requested (kp, kd); None for automatic gains."""
 
@@ -72,8 +76,10 @@ class JointForm(QWidget):
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._row: Coordinate | None = None
         self._arrange()
-        for box in (self.value, self.amplitude, self.period, self.phase):
+        numbers = "value", "amplitude", "period", "phase"
+        for name, box in zip(numbers, (self.value, self.amplitude, self.period, self.phase), strict=True):
             box.valueChanged.connect(self._ask)
+            box.lineEdit().returnPressed.connect(partial(self.entered.emit, name))
         self.mode.activated.connect(self._ask_mode)
         self.wave.activated.connect(self._ask_wave)
         self.weight.clicked.connect(self._ask)
@@ -106,6 +112,10 @@ class JointForm(QWidget):
         """The controls in reading order."""
         drive, wave = (self.mode, self.value, self.weight), (self.wave, self.amplitude, self.period, self.phase)
         return *drive, *wave, self.kp, self.kd, self.suited, self.away
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Scroll the table in which the form is."""
+        QApplication.sendEvent(self.parentWidget(), event)
 
     def show_joint(self, row: Coordinate | None, drive: Drive, gains: tuple[float, float]) -> None:
         """Show a joint's drive and its gains kp and kd; one that was set now may not be in a frame yet."""
@@ -151,10 +161,15 @@ class JointForm(QWidget):
             box.put(number)
         self.value.setToolTip(self._limits())
 
-    def show_together(self, count: int) -> None:
-        """Show, in place of one joint's motion, how many joints the form edits."""
-        self.motion.setText(f"{count} joints: a change here is made to all of them")
-        self.motion.setToolTip("A click on a joint's name selects that one only, with Ctrl or Shift further joints")
+    def show_together(self, count: int, differing: Sequence[str] = ()) -> None:
+        """Show, in place of one joint's motion, how many joints the form edits, and the fields in which they differ."""
+        names = {"value": self.quantity.text(), "mode": "Drive", "weight": self.weight.text()}
+        fields = ", ".join(names.get(name, name) for name in differing).lower()
+        text = "a change here is made to all of them"
+        self.motion.setText(f"{count} joints, which differ in {fields}" if fields else f"{count} joints: {text}")
+        tip = "A click on a joint's name selects that one only, with Ctrl or Shift further joints"
+        entered = f"The numbers are those of one; {text}, and Return sets a number of all.\n" if fields else ""
+        self.motion.setToolTip(entered + tip)
 
     def show_motion(self, velocity: float, effort: float) -> None:
         """Show the joint's velocity, rad/s or m/s, and its drive's effort, N m or N; NaN where unknown."""

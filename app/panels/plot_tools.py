@@ -17,6 +17,7 @@ GROUPS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("Joint &velocities", "joint", ("velocity",)),
     ("Joint &accelerations", "joint", ("acceleration",)),
     ("&Torques and forces", "joint", ("torque", "force")),
+    ("Po&wer", "joint", ("power",)),
     ("Tracking e&rrors", "joint", ("error",)),
     ("&Energies", "robot", ("kinetic energy", "potential energy", "total energy")),
     ("Energy &drift", "robot", ("energy drift",)),
@@ -69,7 +70,10 @@ class PlotTools(QToolBar):
         self.group_menu.addAction("&Phase plot: velocity over position").triggered.connect(lambda _: plot_phases())
         self.group_menu.addSeparator()
         self.limits = self.group_menu.addAction("Joint &limits")
-        self.limits.setCheckable(True)
+        self.statistics = self.group_menu.addAction("Statistics: mi&nimum, maximum, mean, RMS")
+        self.statistics.setToolTip("Of each curve over the time that is shown")
+        for action in (self.limits, self.statistics):
+            action.setCheckable(True)
         self.groups, self.add_plot, self.follow, self.fit, self.clear_all, self.save = (QToolButton() for _ in range(6))
         for button, text, tip in (
             (self.groups, "Groups", f"Plot a group of quantities, up to {EACH} curves"),

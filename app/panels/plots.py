@@ -92,10 +92,11 @@ class PlotsPanel(QWidget):
     def _make_tools(self) -> PlotTools:
         self.saving = PlotSaving(self)
         tools = PlotTools(self.plot_group, self.plot_phases, self.saving.menu)
-        self.group_menu, self.limits = tools.group_menu, tools.limits
+        self.group_menu, self.limits, self.statistics = tools.group_menu, tools.limits, tools.statistics
         self.limits.toggled.connect(self.show_units)
         self.groups, self.add_plot, self.follow, self.fit = tools.groups, tools.add_plot, tools.follow, tools.fit
         self.clear_all, self.save, self.span = tools.clear_all, tools.save, tools.span
+        self.statistics.toggled.connect(lambda _: self._arrange())
         self.add_plot.clicked.connect(self.new_plot)
         self.follow.clicked.connect(self._press_live)
         self.fit.clicked.connect(self._fit)
@@ -371,6 +372,7 @@ class PlotsPanel(QWidget):
         for chart in self.charts:
             chart.robot_name = self.robot_name
             chart.canvas.pointer, chart.canvas.marked = self._pointed, self._cursor
+            chart.has_statistics = self.statistics.isChecked()
             chart.draw(series, *self.compared, limits=self.limits.isChecked())
             chart.show_values(series, self._pointed if pointed else self._cursor, {} if pointed else self._values)
         left = max((chart.canvas.left_needed for chart in self.charts), default=0)

@@ -22,6 +22,7 @@ _MEANINGS = {
     "acceleration": "finite difference of the velocity between samples",
     "torque": "effort of the drive, with its gains, within the limit",
     "force": "effort of the drive, with its gains, within the limit",
+    "power": "effort of the drive times the joint's velocity; negative while it brakes",
     "position setpoint": "of the position drive; empty without one",
     "error": "setpoint − position; empty without a position drive",
     "energy drift": "total energy minus its value at the curve's start; drives, friction and impacts change it too",

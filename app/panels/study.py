@@ -13,7 +13,8 @@ from app.desktop.panel_scroller import scroller
 from app.desktop.side_by_side import SideBySide
 from app.panels.number_box import WholeBox
 from app.panels.study_chart import StudyChart
-from app.panels.study_kinds import KINDS, Wanted
+from app.panels.study_kind import Wanted
+from app.panels.study_kinds import KINDS
 
 MAX_LINES = 8  # success-rate lines that the window colours automatically
 NONE = "(none)"

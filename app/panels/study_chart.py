@@ -9,7 +9,8 @@ from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from app.desktop import theme, type_scale
 from app.panels import axes
 from app.panels.moving_keys import keeps_key
-from app.panels.study_kinds import Kind, Parallel
+from app.panels.study_kind import Kind
+from app.panels.study_kinds import Parallel
 
 BESIDE_LINES = 130  # px right of named lines
 MARGIN = 12  # px beside a message

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +12,14 @@ from PyQt6.QtGui import QColor, QFontMetrics, QPainter, QPen, QPolygonF
 import engine
 from app.desktop import theme
 from app.panels import study_rasters
-from app.panels.axes import LINE, WIDE, Axis, image
-from app.panels.study_rasters import Floats, Pixels
+from app.panels.axes import LINE, WIDE, Axis
+from app.panels.study_kind import SAME, Kind, Wanted, left_out, together
+from app.panels.study_rasters import Pixels
 
 _Flag, _ELIDED = Qt.AlignmentFlag, Qt.TextElideMode.ElideMiddle
 _MIDDLE = _Flag.AlignCenter
 EDGE = 20  # px that the last axis's name may extend to the right
-PICK_DISTANCE = 14  # px from a dot or a line within which a click selects it
 MAX_STACKED = 100_000  # samples of which those on one dot are counted
-SAME = 1  # px between samples that no click can distinguish
 BARS = 8, 60  # fewest and most bins of a histogram, or of the values of x for shares of a predicate
 CELLS = 8, 100  # fewest and most cells along a side of a heat map with many values
 BAND, BANDS = 0.22, 2  # opacity of intervals, and the largest number of them that are filled
@@ -33,133 +30,6 @@ MAX_AXES = 9  # largest number of parallel coordinates
 def bars(samples: int) -> int:
     """Return the number of bins for a distribution of `samples` samples: Rice's rule."""
     return int(np.clip(2 * samples ** (1 / 3), *BARS))
-
-
-class Wanted(NamedTuple):
-    """The columns of a chart; "" for none."""
-
-    x: str
-    y: str
-    color: str
-
-
-class Kind:
-    """A chart of some columns. `results` has all samples, one a row."""
-
-    uses_y = True
-
-    def __init__(self, results: engine.StudyResults, wanted: Wanted):
-        self.results, self.wanted = results, wanted
-        self.scale: Axis | None = None
-        """The colour scale; None if there are no colours."""
-        self.has_lost = False
-        """Whether something has the colour of diverged robots."""
-        self.note = ""
-        """The text below the chart."""
-        self.x_axis = self.y_axis = Axis("", 0.0, 1.0)
-        self.ratio = 1.0
-        """Device pixels per pixel of the chart."""
-
-    def numbers(self, name: str) -> Floats:
-        """Return a column; predicates are NaN for diverged robots; of a logarithmic axis, the powers of ten."""
-        found = self.results.numbers(name)
-        if name in self.results.logarithmic:
-            return np.log10(found)
-        if self.is_predicate(name) and name != "diverged":
-            found[self.results.columns["diverged"]] = np.nan
-        return found
-
-    def is_predicate(self, name: str) -> bool:
-        return bool(self.results.columns[name].dtype.kind == "b")
-
-    def words(self, name: str) -> Sequence[str]:
-        """Return the words for a column's numbers."""
-        return ("false", "true") if self.is_predicate(name) else self.results.words(name)
-
-    def title(self, name: str) -> str:
-        """Return a column's name with its unit."""
-        unit = self.results.units.get(name)
-        return f"{name} [{unit}]" if unit else name
-
-    def axis(self, name: str, values: Floats) -> Axis:
-        return self._axis_of(name, values, 0.04)
-
-    def _axis_of(self, name: str, values: Floats, room: float) -> Axis:
-        found = Axis.of(self.title(name), values, self.words(name), room)
-        return replace(found, powers=name in self.results.logarithmic)
-
-    def cells_axis(self, name: str, side: Any) -> Axis:
-        """Return the axis of a side of `StudyResults.cells`, with a label at each value if it has them one by one."""
-        values, words, powers = side.values, self.words(name), name in self.results.logarithmic
-        if side.exact:
-            values = 10.0**values if powers else values
-            return Axis(self.title(name), 0, len(values), [words[int(k)] for k in values] if words else (), values)
-        half = (values[1] - values[0]) / 2
-        return Axis(self.title(name), values[0] - half, values[-1] + half, powers=powers)
-
-    def colored(self) -> Floats:
-        """Set the colour scale and return the numbers in 0 … 1 to colour by, (N,); NaN if not finite."""
-        name = self.wanted.color
-        if not name:
-            return np.full(len(self.results.columns["sample"]), 0.5)
-        values = self.numbers(name)
-        self.scale = self._axis_of(name, values, 0.0)
-        return self.scale.share(values)
-
-    def paint(self, painter: QPainter, area: QRectF) -> None:
-        """Draw the samples in the area; the axes are drawn already."""
-        device = painter.device()
-        assert device is not None
-        self.ratio = device.devicePixelRatioF()
-        width, height = (max(1, int(side * self.ratio)) for side in (area.width(), area.height()))
-        painter.drawImage(area, image(self.pixels(width, height)))
-
-    def pixels(self, width: int, height: int) -> Pixels:
-        """Return the samples as RGBA pixels (height, width, 4)."""
-        raise NotImplementedError
-
-    def rows_at(self, place: QPointF, area: QRectF) -> NDArray[np.int64]:
-        """Return the rows of the samples drawn at a position, those on top first; none if none is near."""
-        raise NotImplementedError
-
-    def mark(self, painter: QPainter, area: QRectF, row: int) -> None:
-        """Mark the selected sample."""
-
-    def description(self, row: int, rows: int, place: QPointF, area: QRectF) -> str:
-        """Describe the sample in this row, one of `rows`, with the cell or bin at a position."""
-        heading = self.heading(place, area) or ("" if rows == 1 else f"{rows} samples here")
-        heading += "; each click opens the next:\n" if rows > 1 else ":\n" * bool(heading)
-        return heading + sample_text(self.results, row, self.wanted)
-
-    def heading(self, place: QPointF, area: QRectF) -> str | None:
-        """Return the text shown before a sample's own numbers."""
-
-
-def sample_text(results: engine.StudyResults, row: int, wanted: Wanted) -> str:
-    """Describe a sample and its numbers, a line each."""
-    columns = results.columns
-    names = dict.fromkeys([*results.varied, *filter(None, wanted), *results.kept])
-    lines = [f"sample {int(columns['sample'][row])}" + ", diverged" * bool(columns["diverged"][row])]
-    for name in list(names)[:12]:
-        x = columns[name][row]
-        if columns[name].dtype.kind == "b":
-            lines.append(f"{name}: {'–' if columns['diverged'][row] and name in results.kept else str(x).lower()}")
-        elif name != "sample":
-            lines.append(f"{name}: {x if columns[name].dtype.kind == 'U' else f'{x:.5g}'}")
-    return "\n".join(lines)
-
-
-def _left_out(samples: np.signedinteger) -> str:
-    return (
-        f"{samples} sample{' that diverged is' if samples == 1 else 's that diverged are'} left out" if samples else ""
-    )
-
-
-def _together(away: Floats) -> NDArray[np.int64]:
-    """Return the rows of the samples (N,) that no click can distinguish from the nearest, by their distances in px."""
-    away = np.where(np.isfinite(away), away, np.inf)
-    least = float(away.min(initial=np.inf))
-    return np.flatnonzero(away <= least + SAME) if least <= PICK_DISTANCE else np.zeros(0, np.int64)
 
 
 class Scatter(Kind):
@@ -193,7 +63,7 @@ class Scatter(Kind):
         y = (1 - self.y) * area.height() - (place.y() - area.top())
         away, lost = np.hypot(x, y), ~np.isfinite(self._color)
         covering = lost & (away <= study_rasters.radius(len(x)) + SAME)  # drawn over all others
-        near = _together(np.where(covering, away, np.inf) if np.any(covering) else away)
+        near = together(np.where(covering, away, np.inf) if np.any(covering) else away)
         if not len(near):
             return near
         rows = np.flatnonzero(np.hypot(x - x[near[0]], y - y[near[0]]) <= SAME)
@@ -310,7 +180,7 @@ class Parallel(Kind):
         self._axes = [self.axis(name, self.numbers(name)) for name in names]
         self._places = np.stack([axis.share(self.numbers(name)) for axis, name in zip(self._axes, names, strict=True)])
         left, lost = len(results.varied) + len(results.kept) - len(names), np.count_nonzero(~np.isfinite(self._color))
-        notes = f"{left} more columns are not shown" * (left > 0), _left_out(lost)
+        notes = f"{left} more columns are not shown" * (left > 0), left_out(lost)
         self.note = "\n".join(filter(None, notes))
 
     def pixels(self, width: int, height: int) -> Pixels:
@@ -363,7 +233,7 @@ class Parallel(Kind):
         k = min(int(along), gaps - 1)
         y = self._places[k] + (self._places[k + 1] - self._places[k]) * (along - k)
         away = np.abs((1 - y) * area.height() - (place.y() - area.top()))
-        return _together(np.where(np.isfinite(self._color), away, np.inf))  # the others have no line
+        return together(np.where(np.isfinite(self._color), away, np.inf))  # the others have no line
 
     def mark(self, painter: QPainter, area: QRectF, row: int) -> None:
         places = self._places[:, row]
@@ -390,7 +260,7 @@ class Shares(Kind):
             self.x_axis = self.axis(wanted.x, self._x)
         self.y_axis = Axis(f"share of {wanted.y}, 95 % interval", -0.02, 1.02)
         lost = np.count_nonzero(results.columns["diverged"])
-        self.note = _left_out(lost)
+        self.note = left_out(lost)
 
     def paint(self, painter: QPainter, area: QRectF) -> None:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -430,7 +300,7 @@ class Shares(Kind):
 
     def rows_at(self, place: QPointF, area: QRectF) -> NDArray[np.int64]:
         x = (self.x_axis.share(self._x) - (place.x() - area.left()) / area.width()) * area.width()
-        return self._rows[_together(np.abs(x))]
+        return self._rows[together(np.abs(x))]
 
     def heading(self, place: QPointF, area: QRectF) -> str:
         at = self.x_axis.low + (place.x() - area.left()) / area.width() * (self.x_axis.high - self.x_axis.low)

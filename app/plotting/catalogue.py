@@ -29,6 +29,7 @@ from app.plotting.quantities import (
     LENGTH,
     MOMENTUM,
     NORM,
+    POWER,
     RESIDUAL,
     TORQUE,
     VELOCITY,
@@ -217,6 +218,7 @@ def _of_coordinate(row: Coordinate) -> Iterator[Slot]:
         yield Slot("acceleration", "", acceleration, "rate")
     if row.driveable:
         yield Slot("torque" if row.angular else "force", "", effort, "effort drive motor tau")
+        yield Slot("power", "", POWER, "mechanical work motor watt")
     if row.holdable:
         yield Slot("position setpoint", "", position, "target reference")
         yield Slot("error", "", position, "tracking setpoint − position")

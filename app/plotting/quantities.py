@@ -47,7 +47,7 @@ ANGLE, ANGULAR_VELOCITY, ANGULAR_ACCELERATION = (
     Unit(f"rad{per}", f"°{per}", angle=True, prefixes=False) for per in ("", "/s", "/s²")
 )
 LENGTH, VELOCITY, ACCELERATION = Unit("m"), Unit("m/s"), Unit("m/s²")
-TORQUE, FORCE, ENERGY = Unit("N m"), Unit("N"), Unit("J")
+TORQUE, FORCE, ENERGY, POWER = Unit("N m"), Unit("N"), Unit("J"), Unit("W")
 MOMENTUM, ANGULAR_MOMENTUM = Unit("N s"), Unit("N m s")
 COUNT, RESIDUAL = Unit("", prefixes=False), Unit("", prefixes=False, logarithmic=True)
 GHOST = "ghost"
@@ -234,6 +234,7 @@ _FORMULAS: dict[tuple[str, str], Callable[[Evaluation, Quantity], Array]] = {
     ("joint", "acceleration"): lambda e, at: _rate(e, e.states.rate, at),
     ("joint", "torque"): _effort,
     ("joint", "force"): _effort,
+    ("joint", "power"): lambda e, at: _effort(e, at) * _rate(e, e.states.v, at),
     ("joint", "position setpoint"): _setpoint,
     ("joint", "error"): lambda e, at: _setpoint(e, at) - _position(e, at),
     ("link", "position"): lambda e, at: _part(e.link_poses[:, at.index, :3, 3], at.part),
@@ -254,7 +255,7 @@ _FORMULAS: dict[tuple[str, str], Callable[[Evaluation, Quantity], Array]] = {
     ("robot", "contact residual"): lambda e, _: _of_contacts(e, "residual"),
     ("robot", "support margin"): _support_margin,
 }
-EFFORTS, SETPOINTS = frozenset(("torque", "force")), frozenset(("position setpoint", "error"))
+EFFORTS, SETPOINTS = frozenset(("torque", "force", "power")), frozenset(("position setpoint", "error"))
 CONTACTS = frozenset(("contact force", "contacts", "contact residual", "support margin"))
 """The kinds that need more of a sample than q and v."""
 _ENERGIES = "kinetic energy", "potential energy", "total energy", "energy drift"

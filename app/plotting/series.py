@@ -143,3 +143,26 @@ def _extremes(value: np.ndarray, size: int) -> np.ndarray:
     high = np.where(low == high, np.where(low == 0, size - 1, 0), high)
     pair = np.sort(np.stack([low, high], 1), 1)
     return (pair + size * np.arange(len(groups))[:, None]).ravel()
+
+
+def statistics(
+    time: np.ndarray, value: np.ndarray, span: tuple[float, float] = (-np.inf, np.inf)
+) -> tuple[float, float, float, float]:
+    """Return minimum, maximum, mean and RMS of a curve within a span of time, s; NaN without samples there.
+
+    `time` and `value` are (samples,), with NaN in gaps. Mean and RMS are over time, of the straight lines between the
+    samples, which need not be evenly spaced; those of a single sample are its own.
+    """
+    inside = (time >= span[0]) & (time <= span[1])
+    time, value = time[inside], value[inside]
+    seen = value[np.isfinite(value)]
+    if not len(seen):
+        return (np.nan,) * 4
+    before, after, duration = value[:-1], value[1:], np.diff(time)
+    lines = np.isfinite(before) & np.isfinite(after)
+    before, after, duration = before[lines], after[lines], duration[lines]
+    if not (whole := duration.sum()):
+        return seen.min(), seen.max(), seen.mean(), np.sqrt(np.mean(seen**2))
+    mean = duration @ (before + after) / 2 / whole
+    square = duration @ (before**2 + before * after + after**2) / 3 / whole
+    return seen.min(), seen.max(), mean, np.sqrt(square)

@@ -14,8 +14,8 @@ import numpy as np
 import engine
 from app.simulation.batch_spread import BatchSpread
 from app.simulation.messages import LEVEL, SecondRobotState, Settings
+from app.simulation.recorded_settings import settings_at_opening
 from app.simulation.recorder import Controllers, Opened, Recorder
-from app.simulation.running import settings_at_opening
 
 SUFFIX = ".npz"
 KEYFRAME_FILE, ROBOT, ROBOT_TEXT = "keyframes.json", "robot.urdf", "robot.json"

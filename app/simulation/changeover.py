@@ -28,13 +28,13 @@ from app.simulation.messages import (
     Settings,
 )
 from app.simulation.preparing import Outcome, Preparation, make_warm, refuses
+from app.simulation.recorded_settings import resume
 from app.simulation.running import (
     Running,
     can_stand,
     can_touch,
     for_new,
     held_joints,
-    resume,
     running_of,
     set_step,
     simulation_of,

@@ -17,7 +17,7 @@ import math
 import queue
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -137,10 +137,12 @@ class Loop:
             self._steps_asked += count
             self._take_requested_steps()
 
-    def reset(self, q: np.ndarray) -> None:
-        """Reset to time zero, at rest in q (nq,)."""
+    def reset(self, q: np.ndarray, setpoints: Mapping[int, float]) -> None:
+        """Reset to time zero, at rest in q (nq,), with these setpoints by velocity, else those of the pose."""
         if self._running is not None:
             self._running.reset(q)
+            for v, value in setpoints.items():
+                self._running.set_one("target", v, value)
             self._steps_asked = 0
             self._restart_clock()
             self._jump()

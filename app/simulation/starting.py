@@ -28,6 +28,11 @@ def start_of(model: engine.Model) -> Start:
     return Start(next((name for name in PREFERRED if name in names), names[0]), outside)
 
 
+def has_limbs(model: engine.Model) -> bool:
+    """Whether several limbs of the robot hang from the world, as where a file fixes a walking robot's root to it."""
+    return int(np.count_nonzero(model.parent[model.part_of_body == 0] < 0)) > 1
+
+
 def first_pose(model: engine.Model) -> np.ndarray:
     """Return the initial q (nq,), before it is put down; each part of a composed robot as if alone."""
     q = model.neutral()

@@ -91,9 +91,12 @@ class Worker:
         """Pause, and take `count` steps."""
         self.command(partial(self._loop.step, count))
 
-    def reset(self, q: np.ndarray) -> None:
-        """Reset to time zero, at rest in q (nq,); play continues if running."""
-        self.command(partial(self._loop.reset, q.copy()))
+    def reset(self, q: np.ndarray, setpoints: Mapping[int, float] = MappingProxyType({})) -> None:
+        """Reset to time zero, at rest in q (nq,); play continues if running.
+
+        `setpoints`, rad or m, by velocity index, are those of joints that do not begin at their positions.
+        """
+        self.command(partial(self._loop.reset, q.copy(), setpoints))
 
     def show_again(self) -> None:
         """Publish the current state again."""

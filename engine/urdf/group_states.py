@@ -24,7 +24,7 @@ ROOT_JOINT = "root_joint"
 ROUND = 1e-6
 """The smallest norm of a quaternion that still defines an orientation."""
 
-ROUNDED = 1e-3
+POSE_ROUNDING = 1e-3
 """rad or m: how far beyond a limit the rounding of files may put a value."""
 
 
@@ -93,7 +93,7 @@ class _Reader:
         limits = lower[joint.v], upper[joint.v]
         turned = joint.turned(values, *limits)
         for value, low, high, angular in zip(turned, *limits, joint.type.angular, strict=True):
-            if not low - ROUNDED <= value <= high + ROUNDED:
+            if not low - POSE_ROUNDING <= value <= high + POSE_ROUNDING:
                 problem = f"{value:g} is outside the joint's limits, {low:g} to {high:g} {'rad' if angular else 'm'}"
                 self.document.warning(element, problem, f"the pose has {np.clip(value, low, high):g}")
 

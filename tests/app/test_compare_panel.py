@@ -157,17 +157,6 @@ def test_two_algorithms_on_two_robots_by_clicking(qtbot, panel, tmp_path, monkey
         assert count(picture, engine.algorithm_color(name)) > 20
 
 
-def test_a_chain_that_is_shown_is_measured_once(opened):
-    form = opened(engine.chain(6)).feature(CompareView).panel.form
-    form.chain.setCheckState(Qt.CheckState.Checked)
-    form.length.setValue(6)
-    assert [model.name for model in form.request()().robots] == ["chain6"]
-    form.length.setValue(5)
-    assert [model.name for model in form.request()().robots] == ["chain6", "chain5"]
-    opened(engine.chain(5, seed=1))  # another chain of that name
-    assert [model.name for model in form.request()().robots] == ["chain5", "chain5"]
-
-
 def count(picture: QImage, color: str) -> int:
     """The pixels of a colour."""
     picture = picture.convertToFormat(QImage.Format.Format_RGB32)

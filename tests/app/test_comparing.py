@@ -1,9 +1,12 @@
-"""The thread that a comparison runs in."""
+"""The thread that a comparison runs in, and what the form gives it."""
 
 import time
 from collections.abc import Callable, Iterator
 
+from PyQt6.QtCore import Qt
+
 import engine
+from app.features.compare_view import CompareView
 from app.jobs.comparing import Comparing, Report
 
 HALF = engine.ComparisonResult((), 0.5, None, "half")
@@ -69,3 +72,14 @@ def test_stop_is_heard_and_a_second_start_meanwhile_does_nothing():
     report = last(comparing)
     assert (report.stopped, report.command, comparing.running) == (True, "main.py compare", False)
     comparing.close()
+
+
+def test_a_chain_that_is_shown_is_measured_once(opened):
+    form = opened(engine.chain(6)).feature(CompareView).panel.form
+    form.chain.setCheckState(Qt.CheckState.Checked)
+    form.length.setValue(6)
+    assert [model.name for model in form.request()().robots] == ["chain6"]
+    form.length.setValue(5)
+    assert [model.name for model in form.request()().robots] == ["chain6", "chain5"]
+    opened(engine.chain(5, seed=1))  # another chain of that name
+    assert [model.name for model in form.request()().robots] == ["chain5", "chain5"]

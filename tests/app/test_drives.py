@@ -199,7 +199,8 @@ def test_joints_that_carry_their_weight_stay_without_gains(qtbot, arm):
     wait(qtbot, lambda: not robot.newest.tau.any() and np.abs(robot.newest.q - robot.initial).max() > 0.1)
 
 
-def test_the_form_follows_what_the_table_and_a_reset_ask_for(qtbot, arm):
+def test_the_form_follows_what_the_table_and_resets_ask_for(qtbot, arm):
+    """A reset restores the setpoint with which the run began, and one at time zero that of the first pose."""
     form = choose(qtbot, arm, 3)
     for playing in (False, True):
         if playing:
@@ -207,8 +208,30 @@ def test_the_form_follows_what_the_table_and_a_reset_ask_for(qtbot, arm):
         target = 20.0 + 10.0 * playing
         arm.joints.table.setData(arm.joints.table.index(3, DRIVE), target)
         wait(qtbot, lambda target=target: form.value.value() == pytest.approx(target))
-    press(qtbot, arm, arm.run.reset)
-    wait(qtbot, lambda: form.value.value() == 0)
+    press(qtbot, arm, arm.run.play)
+    wait(qtbot, lambda: not arm.workbench.robot.playing)
+    for target in (20.0, 0.0):
+        press(qtbot, arm, arm.run.reset)
+        wait(qtbot, lambda target=target: form.value.value() == pytest.approx(target))
+        first = in_simulation(arm.workbench, lambda running: running.simulation.target[0, 3].copy())
+        assert first == pytest.approx(math.radians(target))
+
+
+def test_a_reset_repeats_a_run_that_began_with_typed_setpoints(qtbot, opened):
+    window = opened(engine.find_robot("quadruped"))
+    bench, seen = window.workbench, []
+    joints = [k for k, row in enumerate(bench.robot.coordinates) if row.driveable][:4]
+    for k, weight in zip(joints, (False, False, True, False), strict=True):
+        bench.joints.set_joint_drive(k, Drive("target", 0.2, weight=weight))
+    for _ in range(2):
+        for _ in range(40):
+            bench.step()
+        wait(qtbot, lambda: bench.robot.time > 39.5 * bench.robot.settings.dt)
+        seen.append(bench.robot.newest.q.copy())
+        press(qtbot, window, window.run.reset)
+        wait(qtbot, lambda: bench.robot.newest.time == 0)
+        assert [bench.robot.drive_of(k).value for k in joints] == [0.2] * 4
+    np.testing.assert_array_equal(*seen)
 
 
 def test_gains_are_typed_and_given_back(qtbot, shown):
@@ -367,3 +390,16 @@ def test_gains_are_set_for_several_joints_at_once(qtbot, opened):
     assert "joints" not in choose(qtbot, window, driven[1]).motion.text()
     pick(form.mode, "effort")
     assert [bench.robot.mode(k) for k in driven[:3]] == ["target", "effort", "target"]
+
+
+def test_the_number_of_one_is_set_by_return_for_several_joints_that_differ(qtbot, opened):
+    window = opened(engine.find_robot("arm7"))
+    bench, table = window.workbench, window.joints
+    bench.joints.set_joint_drive(1, Drive("target", math.radians(-20.0)))
+    form = choose(qtbot, window, 1)
+    place = table.visualRect(table.table.index(3, NAME)).center()
+    qtbot.mouseClick(table.viewport(), LEFT, Qt.KeyboardModifier.ControlModifier, place)
+    wait(qtbot, lambda: form.motion.text() == "2 joints, which differ in position")
+    type_in(qtbot, form.value, "-20")
+    assert bench.robot.set_drive(3).value == pytest.approx(math.radians(-20.0))
+    wait(qtbot, lambda: form.motion.text() == "2 joints: a change here is made to all of them")

@@ -85,7 +85,7 @@ def of_a_joint(model, x: States, name: str) -> dict[str, float]:
         position = base_pose(model, joint, x.q[1])[place, 3]
     else:
         position = scale * x.q[1, owner.q.start + place] + offset
-    effort = {"torque": x.effort[1, v], "force": x.effort[1, v]}
+    effort = {"torque": x.effort[1, v], "force": x.effort[1, v], "power": x.effort[1, v] * scale * x.v[1, v]}
     held = {"position setpoint": x.target[1, v], "error": x.target[1, v] - position}
     return {"position": position, **shown, **effort, **held}
 
@@ -142,8 +142,8 @@ def unit_of(model, each) -> str:
         return {**energies, "centre of mass": "m", "momentum": "N s", "angular momentum": "N m s"}[each.kind]
     if each.subject == "link":
         return f"{'rad' if 'angular' in each.kind else 'm'}{per}"
-    if each.kind in ("torque", "force"):
-        return {"torque": "N m", "force": "N"}[each.kind]
+    if each.kind in ("torque", "force", "power"):
+        return {"torque": "N m", "force": "N", "power": "W"}[each.kind]
     joint = next(joint for joint in model.joints if each.name == joint.name or each.name.startswith(f"{joint.name}."))
     turns = joint.kind in ("revolute", "continuous", "spherical")
     turns |= joint.kind == "planar" and not each.name.endswith((".x", ".y"))

@@ -22,8 +22,9 @@ from app.simulation import second_robot
 from app.simulation.batch_spread import BatchSpread
 from app.simulation.ghost import STEPS, Ghost, GhostSettings
 from app.simulation.messages import Settings, Snapshot
+from app.simulation.recorded_settings import resume
 from app.simulation.recorder import Recorder
-from app.simulation.running import resume, running_of
+from app.simulation.running import running_of
 from app.simulation.second_robot import SecondRobot, SecondRobotRequest
 
 

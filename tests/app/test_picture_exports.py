@@ -5,11 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QDialog, QDialogButtonBox, QMessageBox
 from test_time import load, play
 from windows import case, name_file, type_in, wait
 
 import engine
+from app.features import session_text
 from app.features.appearance import Appearance
 from app.features.attaching import BatchView, Generating, Reloading, RunExports, SceneView, UndoView
 from app.features.contact_view import ContactView
@@ -211,6 +213,22 @@ def test_a_film_that_is_stopped_leaves_no_file(qtbot, window, exports, tmp_path)
     finish(qtbot, exports)
     assert "stopped" in window.statusBar().currentMessage()
     assert not [each for each in tmp_path.iterdir() if "mp4" in each.name]
+
+
+def test_a_session_is_saved_beside_a_film_that_is_written(qtbot, window, exports, tmp_path, monkeypatch):
+    begin_film(qtbot, window, exports, tmp_path)
+    path = tmp_path / "during.catena"
+    name_file(monkeypatch, path)
+    qtbot.keyClick(window, Qt.Key.Key_S, Qt.KeyboardModifier.ControlModifier)
+    wait(qtbot, lambda: window.statusBar().currentMessage().startswith(f"Saved {path}; "))
+    assert session_text.read(str(path))["recording"] == "during.catena.npz"
+    assert (tmp_path / "during.catena.npz").is_file()
+    assert exports.writing.running
+    exports.report_progress("run.mp4: 3 of 90 frames")
+    qtbot.wait(200)
+    assert window.statusBar().currentMessage().startswith("Saved "), "the film's progress hides what was saved"
+    exports.stop.trigger()
+    finish(qtbot, exports)
 
 
 def test_quitting_asks_before_a_film_is_discarded(qtbot, window, exports, tmp_path):

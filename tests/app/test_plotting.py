@@ -12,7 +12,6 @@ from PyQt6.QtTest import QTest
 from windows import name_file, wait
 
 import engine
-from app.acting.coordinates import coordinates
 from app.desktop import theme
 from app.features.plots_view import PlotsView
 from app.panels.axes import ticks
@@ -178,36 +177,6 @@ def test_groups_plot_what_there_is_of_a_kind(qtbot, panel):
     with qtbot.waitSignal(panel.message) as reported:
         actions["Contact force"].trigger()
     assert reported.args[0] == "this robot has no contact force to plot"
-
-
-def test_a_joints_limits_are_lines_once_they_are_ticked(panel):
-    tick(panel, "joint2 position")
-    fill(panel)
-    (chart,) = panel.charts
-    tint, before = chart.tint(chart.quantities[0]), chart.canvas.values
-    plain = colored(chart.canvas.grab().toImage(), tint)
-    panel.limits.trigger()
-    panel.draw()
-    row = coordinates(engine.load(engine.find_robot("arm7")))[1]
-    low, high = math.degrees(row.lower), math.degrees(row.upper)
-    assert chart.canvas.values[0] < low < high < chart.canvas.values[1]
-    assert chart.canvas.values != before
-    assert [value for value, _ in chart.canvas.limits] == pytest.approx([low, high])
-    image = chart.canvas.grab().toImage()
-    middle = image.copy(image.width() // 2, round(float(chart.canvas.y_of(high))) - 2, 200, 5)
-    assert colored(middle, tint) > 60  # thin and dashed
-    panel.limits.trigger()
-    panel.draw()
-    assert colored(chart.canvas.grab().toImage(), tint) == pytest.approx(plain, rel=0.1)
-
-
-@pytest.mark.parametrize(
-    ("kind", "limit"), [("velocity", "velocity"), ("torque", "effort"), ("acceleration", None), ("error", None)]
-)
-def test_limits_are_those_of_the_quantity(kind, limit):
-    model = engine.load(engine.find_robot("arm7"))
-    most = math.inf if limit is None else getattr(coordinates(model)[0], limit)
-    assert catalogue(model).named(f"joint/joint1/{kind}/").limits == (-most, most)
 
 
 def test_there_are_only_so_many_curves_and_their_styles_differ(qtbot, panel):

@@ -119,3 +119,12 @@ def test_a_long_chain_is_listed_and_searched_at_once():
         assert all_.named("joint/joint500/position/") == found[0]
         assert len(made) < 6
     assert all_.named("joint/joint500/no such kind/") is all_.named("") is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "limit"), [("velocity", "velocity"), ("torque", "effort"), ("acceleration", None), ("error", None)]
+)
+def test_limits_are_those_of_the_quantity(kind, limit):
+    model = engine.load(engine.find_robot("arm7"))
+    most = math.inf if limit is None else getattr(coordinates(model)[0], limit)
+    assert catalogue(model).named(f"joint/joint1/{kind}/").limits == (-most, most)

@@ -9,7 +9,7 @@ import pytest
 import trimesh
 from PyQt6.QtCore import Qt
 from test_time import play
-from windows import PATIENCE, boxed, play_for, second_state, wait
+from windows import PATIENCE, boxed, play_for, second_state, settle, wait
 
 import engine
 from app.features.diagnostics_view import DiagnosticsView
@@ -62,6 +62,7 @@ def test_an_exported_run_has_a_file_of_it(qtbot, opened, tmp_path, kind):
     wait(qtbot, lambda: window.viewport.overlays.second_robot is not None)
     window.run.hold.trigger()
     play_for(qtbot, window, 0.3)
+    settle(qtbot, window)
     last, exports = second_state(window), window.features[RunExports]
     exports.write(str(tmp_path / f"run.{kind}"), kind)
     wait(qtbot, lambda: not exports.writing.running and "rows written" in window.statusBar().currentMessage())

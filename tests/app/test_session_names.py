@@ -1,6 +1,7 @@
 """The file that a session is saved to again."""
 
 import json
+import shutil
 from fractions import Fraction
 from pathlib import Path
 
@@ -171,3 +172,35 @@ def test_another_robot_does_not_overwrite_the_session(qtbot, session, tmp_path, 
     save(qtbot, window)
     assert (tmp_path / "other.catena").exists()
     assert path.read_bytes() == before
+
+
+def test_a_session_that_was_moved_with_its_robot_opens_with_the_copy(qtbot, opened, make_window, tmp_path, monkeypatch):
+    """Beside it or in another folder of the same tree; and where there is none, it asks for the file."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    (here / "robots").mkdir(parents=True)
+    robot = here / "robots" / "arm.urdf"
+    shutil.copy(engine.find_robot("double_pendulum"), robot)
+    window = opened(robot)
+    play_for(qtbot, window, 0.1)
+    name_file(monkeypatch, here / "mine.catena")
+    save(qtbot, window)
+    wait(qtbot, lambda: not window.features[RunExports].writing.running)
+    window.close()
+    shutil.move(here, there)
+    session, moved = there / "mine.catena", there / "robots" / "arm.urdf"
+    first = make_window()
+    first.open(session)
+    wait(qtbot, lambda: first.workbench.source == str(moved))
+    assert first.workbench.robot.time > 0.05
+    beside = shutil.move(moved, there / "arm.urdf")
+    second = make_window()
+    second.open(session)
+    wait(qtbot, lambda: second.workbench.source == str(beside))
+    elsewhere = shutil.move(beside, tmp_path / "other.urdf")
+    third = make_window()
+    third.open(session)
+    name_file(monkeypatch, elsewhere)
+    assert "The robot's file of mine.catena is missing" in third.features[Sessions].question.text()
+    press(third, "&Locate the file…")
+    wait(qtbot, lambda: third.workbench.source == str(elsewhere))
+    assert third.workbench.robot.time > 0.05

@@ -5,8 +5,10 @@ from PyQt6.QtCore import QSize, Qt
 from PyQt6.QtWidgets import QApplication, QLabel, QScrollArea
 from windows import wait
 
+import engine
 from app.desktop.side_by_side import SideBySide
 from app.features.attaching import CompareView, StudyView
+from app.panels.joints import NAME
 
 SMALL = QSize(1000, 650)
 
@@ -60,3 +62,16 @@ def test_results_of_a_comparison_and_a_study_are_whole_in_a_small_window(qtbot, 
         part = view.panel.sides.parts[1]
         assert part.visibleRegion().boundingRect().width() == part.width()
     assert arm.size() == SMALL
+
+
+def test_names_of_joints_are_read_beside_the_scene(qtbot, opened):
+    """They lost their ending, and were cut once more in the middle."""
+    window = opened(engine.find_robot("humanoid"))
+    window.resize(SMALL)
+    wait(qtbot, lambda: window.width() == SMALL.width())
+    window.docks["Scene"].toggleViewAction().trigger()
+    wait(qtbot, lambda: window.docks["Joints"].width() < 350)
+    table = window.joints
+    names = [table.table.index(k, NAME).data() for k in range(table.table.rowCount())]
+    assert "right_shoulder_pitch…" in names
+    assert max(map(table.fontMetrics().horizontalAdvance, names)) <= table.columnWidth(NAME) - 10

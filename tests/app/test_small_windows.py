@@ -154,19 +154,6 @@ def test_a_dock_on_the_left_leaves_the_picture_almost_half_of_the_window(qtbot, 
     assert arm.docks["Joints"].width() > 400
 
 
-def test_names_of_joints_are_read_beside_the_scene(qtbot, opened):
-    """They lost their ending, and were cut once more in the middle."""
-    window = opened(engine.find_robot("humanoid"))
-    window.resize(SMALL)
-    wait(qtbot, lambda: window.width() == SMALL.width())
-    window.docks["Scene"].toggleViewAction().trigger()
-    wait(qtbot, lambda: window.docks["Joints"].width() < 350)
-    table = window.joints
-    names = [table.table.index(k, NAME).data() for k in range(table.table.rowCount())]
-    assert "right_shoulder_pitch…" in names
-    assert max(map(table.fontMetrics().horizontalAdvance, names)) <= table.columnWidth(NAME) - 10
-
-
 def test_what_has_no_room_beside_the_timeline_is_in_a_menu(qtbot, opened):
     view = opened().features[TimeView]
     bar = view.bar

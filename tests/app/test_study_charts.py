@@ -13,7 +13,8 @@ from app.desktop import theme
 from app.features.study_view import StudyView
 from app.gl.picking import corners_at
 from app.panels.axes import Axis
-from app.panels.study_kinds import BANDS, Shares, Wanted
+from app.panels.study_kind import Wanted
+from app.panels.study_kinds import BANDS, Shares
 
 pytestmark = pytest.mark.usefixtures("qapp")
 AREA = QRectF(0, 0, 300, 200)

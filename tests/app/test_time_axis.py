@@ -1,4 +1,6 @@
-"""The axis of time below all plots."""
+"""The axis of time below all plots, and the lines at limits of joints."""
+
+import math
 
 import numpy as np
 import pytest
@@ -7,6 +9,8 @@ from PyQt6.QtCore import QPoint
 from PyQt6.QtGui import QFontMetrics
 from PyQt6.QtTest import QTest
 
+import engine
+from app.acting.coordinates import coordinates
 from app.desktop import theme, type_scale
 from app.panels.axes import NAME, Axis, numbers, ticks
 from app.panels.plots import PlotsPanel
@@ -87,3 +91,24 @@ def test_numbers_of_a_joint_at_rest_leave_room_for_the_title_and_all_plots_begin
     seen = at_rest.grab().toImage()
     assert colored(seen.copy(NAME - 1, 0, 4, seen.height()), theme.COLORS["faint"]) == 0
     assert colored(seen.copy(0, 0, NAME, seen.height()), theme.COLORS["faint"]) > 5
+
+
+def test_a_joints_limits_are_lines_once_they_are_ticked(panel):
+    tick(panel, "joint2 position")
+    fill(panel)
+    (chart,) = panel.charts
+    tint, before = chart.tint(chart.quantities[0]), chart.canvas.values
+    plain = colored(chart.canvas.grab().toImage(), tint)
+    panel.limits.trigger()
+    panel.draw()
+    row = coordinates(engine.load(engine.find_robot("arm7")))[1]
+    low, high = math.degrees(row.lower), math.degrees(row.upper)
+    assert chart.canvas.values[0] < low < high < chart.canvas.values[1]
+    assert chart.canvas.values != before
+    assert [value for value, _ in chart.canvas.limits] == pytest.approx([low, high])
+    image = chart.canvas.grab().toImage()
+    middle = image.copy(image.width() // 2, round(float(chart.canvas.y_of(high))) - 2, 200, 5)
+    assert colored(middle, tint) > 60  # thin and dashed
+    panel.limits.trigger()
+    panel.draw()
+    assert colored(chart.canvas.grab().toImage(), tint) == pytest.approx(plain, rel=0.1)

@@ -219,7 +219,7 @@ def test_newtons_step_solves_the_dense_system(model, pairs, few, chance):
     newton.direction(len(p.mu), R, GONE, R_SCALE, WEIGHT, robot.d, robot.topology, robot.bodies, robot.work)
     A, right = _system(robot)
     right -= robot.M @ before
-    for k, omega in enumerate(p.omega.reshape(-1, 3, 3)):
+    for k, omega in enumerate(p.Omega.reshape(-1, 3, 3)):
         assert np.array_equal(omega, omega.T) == (k % 3 != SLIPS or p.mu[k] == 0)
     dv = np.linalg.solve(A, right)
     _same(dv, _completed(robot, dv, loaded))
@@ -229,7 +229,7 @@ def test_newtons_step_solves_the_dense_system(model, pairs, few, chance):
     _same(tree.step[bodies], _twists(robot, dv)[bodies])
     du = (robot.J @ dv).reshape(-1, 3)
     _same(p.motion, du)
-    _same(p.change, p.s - (p.omega.reshape(-1, 3, 3) @ p.motion[:, :, None])[:, :, 0], 1e-10)
+    _same(p.change, p.s - (p.Omega.reshape(-1, 3, 3) @ p.motion[:, :, None])[:, :, 0], 1e-10)
     _same(p.joint_motion[:R], p.dv[robot.rows], 1e-12)
     _same(p.joint_change[:R], p.joint_s[:R] - p.joint_omega[:R] * p.dv[robot.rows], 1e-12)
 
@@ -255,7 +255,7 @@ def test_a_stiff_step_is_solved_to_rounding(model, pairs, chance):
 def _system(robot: Robot) -> tuple[Array, Array]:
     """M + d + JᵀΩJ, and Jᵀ(s + λ)."""
     p, R, A, right = robot.work.problem, len(robot.rows), robot.M.copy(), np.zeros(len(robot.M))
-    for k, (omega, s, impulse) in enumerate(zip(p.omega.reshape(-1, 3, 3), p.s, p.impulse, strict=True)):
+    for k, (omega, s, impulse) in enumerate(zip(p.Omega.reshape(-1, 3, 3), p.s, p.impulse, strict=True)):
         J = robot.J[3 * k : 3 * k + 3]
         A, right = A + J.T @ omega @ J, right + J.T @ (s + impulse)
     A[robot.rows, robot.rows] += p.joint_omega[:R]

@@ -276,9 +276,9 @@ def by_the_inertias_of_bodies() -> None:
         z = impulse[k] - problem.r[i] * u[k]
         A = np.stack([(_onto_the_disk(z + d, mu) - _onto_the_disk(z - d, mu)) / 2e-6 for d in 1e-6 * np.eye(3)], 1)
         damped = inv((1 + eps) * np.eye(3) - A)
-        same(problem.omega[i].reshape(3, 3), damped @ A * problem.r[i], atol=1e-6)
+        same(problem.Omega[i].reshape(3, 3), damped @ A * problem.r[i], atol=1e-6)
         same(problem.s[i], damped @ (_onto_the_disk(z, mu) - impulse[k]), atol=1e-6)
-        Omega[k, k], s[k] = problem.omega[i].reshape(3, 3), problem.s[i]
+        Omega[k, k], s[k] = problem.Omega[i].reshape(3, 3), problem.s[i]
     dv = solve(R.M + J.T @ Omega @ J, J.T @ s)
     same(R.M @ dv, J.T @ (s - Omega @ J @ dv))
 

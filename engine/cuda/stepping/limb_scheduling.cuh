@@ -8,7 +8,7 @@
 #include "stepping/robot_scheduling.cuh"
 
 // The most steps of a turn by kind. It ends early when a robot ends or needs a step of another kind.
-__device__ __forceinline__ constexpr int steps_of(Kind kind) {
+__device__ __forceinline__ constexpr int steps_of(StepKind kind) {
     return kind == ONE_CONTACT ? 32 : kind == TWO_CONTACTS ? 4 : 1;
 }
 // The first of the kinds without pace keeping.
@@ -111,7 +111,7 @@ __device__ __forceinline__ bool whole_step(Touch& touch, const Joints& joints, c
 // refuse is MANY_CONTACTS, which takes all. For N > 0 the lanes of robots that are not `stepping` take part, too.
 template <int N, typename Real, int PITCH, class Touch, class Joints, class Robot, class Pace>
 __device__ __noinline__ int steps_of_turn(const Seated<Real, PITCH> seated, Touch& touch, const Joints joints,
-                                          const Robot robot, Kind kind, int& step, bool& refused, bool stepping,
+                                          const Robot robot, StepKind kind, int& step, bool& refused, bool stepping,
                                           unsigned lanes, const Pace& pace) {
 #ifdef __CUDA_ARCH__
     __builtin_assume(__isShared(seated.at.first)), __builtin_assume(__isShared(joints.at.first));
@@ -167,7 +167,7 @@ __device__ __forceinline__ int a_turn(int kind, const Seated<Real, PITCH>& seate
     if (kind == ONE_CONTACT)
         return steps_of_turn<1>(seated, touch, joints, robot, ONE_CONTACT, step, refused, stepping, lanes, pace);
     if (kind != GENERAL)
-        return steps_of_turn<LIMB_POINTS>(seated, touch, joints, robot, Kind(kind), step, refused, stepping, lanes,
+        return steps_of_turn<LIMB_POINTS>(seated, touch, joints, robot, StepKind(kind), step, refused, stepping, lanes,
                                           pace);
     return stepping ? steps_of_turn<0>(seated, touch, joints, robot, GENERAL, step, refused, true, lanes, pace) : KINDS;
 }

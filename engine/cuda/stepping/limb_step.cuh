@@ -64,7 +64,7 @@ template <typename Real> struct Lowest {
 // The outcome of an attempt at a step: whether this kind took it, whether the velocity is finite, and the next kind.
 struct StepAttempt {
     bool taken, finite;
-    Kind next;
+    StepKind next;
 };
 
 // Find the contact points of limbs, and those of the trunk, each given to the lane with the fewest. Returns whether no
@@ -346,12 +346,12 @@ __device__ __forceinline__ void store_impulses(Touch& touch, const LimbContacts<
 }
 
 // The solver's iterations for each kind of step, and the kind that follows if they fail.
-__device__ __forceinline__ Effort effort_of(Kind kind, Kind own) {
+__device__ __forceinline__ Effort effort_of(StepKind kind, StepKind own) {
     return kind == ONE_CONTACT ? FIRST_TURNS : kind == TWO_CONTACTS ? TYPICAL_TURNS
            : kind == TWO_CONTACTS_CONTINUED ? LATER_TURNS : kind == INTERIOR_POINT ? INTERIOR
            : own == MANY_CONTACTS ? ALL_TURNS : DAMPED_TURNS;
 }
-__device__ __forceinline__ Kind next_kind(Kind kind) {
+__device__ __forceinline__ StepKind next_kind(StepKind kind) {
     return kind == TWO_CONTACTS ? TWO_CONTACTS_CONTINUED : kind == MANY_CONTACTS ? INTERIOR_POINT
            : kind == INTERIOR_POINT ? GENERAL : MANY_CONTACTS;
 }
@@ -359,8 +359,8 @@ __device__ __forceinline__ Kind next_kind(Kind kind) {
 // A step of a robot that is `stepping` with at most N contacts per lane, if it is of this kind. `refused`: another kind
 // did not take it. All lanes of the warp make the call, and compute the same; only robots that take the step store it.
 template <int N, class Touch, class Joints, class Robot>
-__device__ __forceinline__ StepAttempt step_by_limbs(Touch& touch, const Joints& joints, const Robot& robot, Kind kind,
-                                                     bool refused, bool reports, bool stepping) {
+__device__ __forceinline__ StepAttempt step_by_limbs(Touch& touch, const Joints& joints, const Robot& robot,
+                                                     StepKind kind, bool refused, bool reports, bool stepping) {
     using Real = typename Touch::Number;
     const WarpGroup group;
     group.sync();
@@ -369,7 +369,7 @@ __device__ __forceinline__ StepAttempt step_by_limbs(Touch& touch, const Joints&
     const bool few = find_points(contacts, touch.scene, Ground<Real>(touch.scene, now), joints.dt, group);
     const bool beyond = group.any(!few || contacts.count > LIMB_POINTS);
     const bool several = group.any(contacts.count > 1), many = group.any(contacts.count > 2);
-    const Kind own = many ? MANY_CONTACTS : several ? TWO_CONTACTS : ONE_CONTACT;
+    const StepKind own = many ? MANY_CONTACTS : several ? TWO_CONTACTS : ONE_CONTACT;
     const bool fits = kind < MANY_CONTACTS ? own == min(kind, TWO_CONTACTS) : own >= MANY_CONTACTS || refused;
     const bool takes = stepping && !beyond && fits;
     if (!group.any_of_all(takes)) return {false, true, beyond ? GENERAL : own};

@@ -33,7 +33,7 @@ _KINDS = (
     "GENERAL",  # the general step of contact_dynamics.cuh
 )
 """The kinds of steps of robots with limbs."""
-_ENUMERATION = f"enum Kind : int {{{', '.join(_KINDS)}, KINDS}};"
+_ENUMERATION = f"enum StepKind : int {{{', '.join(_KINDS)}, KINDS}};"
 _RESERVED_BYTES = 1024
 """Shared memory per block that CUDA keeps for itself."""
 _MAX_THREADS = {4: 512, 8: 256}

@@ -73,7 +73,7 @@ def _impulse_estimate(contacts, joints, unit, inertia, topology, bodies, solver)
     p = solver.problem
     for i in parallel_range(contacts):
         k = p.r[i] / COMPLIANCE
-        store9(p.omega[i], (k, 0.0, 0.0, 0.0, k, 0.0, 0.0, 0.0, k))
+        store9(p.Omega[i], (k, 0.0, 0.0, 0.0, k, 0.0, 0.0, 0.0, k))
         store3(p.s[i], scale(-k, load3(p.free[i])))
     for j in parallel_range(joints):
         k = 1.0 / (p.g[j] * COMPLIANCE)
@@ -211,7 +211,7 @@ def _equations(contacts, joints, smooth, follows_slip, p):
         c = add((c[0] / mu, c[1], c[2]), scale(slope * w[2], a))
         r = p.r[i]
         A = (a[0], b[0], c[0], a[1], b[1], c[1], a[2], b[2], c[2])
-        store9(p.omega[i], (
+        store9(p.Omega[i], (
             r * A[0], r * A[1], r * A[2], r * A[3], r * A[4], r * A[5], r * A[6], r * A[7], r * A[8],
         ))  # fmt: skip
     for j in parallel_range(joints):
@@ -235,7 +235,7 @@ def _targets(contacts, joints, unit, smooth, target, p):
         scaled_impulse, scaled_w = (mu * x[0], x[1], x[2]), (w[0] / mu, w[1], w[2])
         o = jordan(scaled_impulse, scaled_w)
         y = divided(scaled_w, (target - o[0], -o[1], -o[2]))
-        residual_step = scale(k, mul(load9(p.omega[i]), _residual_of_w(i, unit, smooth, p)))
+        residual_step = scale(k, mul(load9(p.Omega[i]), _residual_of_w(i, unit, smooth, p)))
         step = sub((y[0] / mu, y[1], y[2]), residual_step)
         store3(p.cones.impulse_step[i], step)
         store3(p.s[i], scale(unit * np.sqrt(p.r[i]), step))

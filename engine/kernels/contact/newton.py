@@ -44,7 +44,7 @@ def relative_mobilities(contacts, inertia, topology, bodies, solver):
     for j in range(inertia.size):
         p.added[j], p.rhs[j] = inertia[j], 0.0
     for k in range(contacts):
-        store9(p.omega[k], ZERO9)
+        store9(p.Omega[k], ZERO9)
     newton_matrix.set_up_pairs(True, tree, p)
     newton_matrix.eliminate_joints(0.0, topology, bodies, tree, p)
     for j in range(pairs.counts[body_pairs.TOUCH]):
@@ -61,7 +61,7 @@ def _move_pairs(tree, p):
         for k in contacts_from(tree.pairs.contact[j], p):
             motion = body_pairs.relative_velocity(j, k, tree.step, p, tree.pairs)
             store3(p.motion[k], motion)
-            store3(p.change[k], sub(load3(p.s[k]), mul(load9(p.omega[k]), motion)))
+            store3(p.change[k], sub(load3(p.s[k]), mul(load9(p.Omega[k]), motion)))
 
 
 @compiled_apart
@@ -103,7 +103,7 @@ def direction(contacts, joints, length, r_scale, eps, inertia, topology, bodies,
             for k in contacts_from(p.head[i], p):
                 motion = velocity_at(omega, velocity, load3(p.arm[k]), load9(p.frame[k]))
                 store3(p.motion[k], motion)
-                store3(p.change[k], sub(load3(p.s[k]), mul(load9(p.omega[k]), motion)))
+                store3(p.change[k], sub(load3(p.s[k]), mul(load9(p.Omega[k]), motion)))
     if body_pairs.any_touch(tree):
         _move_pairs(tree, p)
     for j in parallel_range(joints):

@@ -60,16 +60,16 @@ ZERO_BODY = ZERO9, ZERO9, ZERO9, ZERO9, ZERO, ZERO
 def linearise_contact(i, r_scale, eps, p):
     """Ω and s of a contact, in its frame."""
     mu, r = p.mu[i], r_scale * p.r[i]
-    x, u, s, omega = load3(p.impulse[i]), load3(p.u[i]), p.s[i], p.omega[i]
+    x, u, s, Omega = load3(p.impulse[i]), load3(p.u[i]), p.s[i], p.Omega[i]
     z = sub(x, scale(r, u))
     t, weight = np.sqrt(z[1] * z[1] + z[2] * z[2]), 1.0 / (1.0 + eps)
     if z[0] <= 0.0:
         store3(s, scale(-weight, x))
-        store9(omega, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+        store9(Omega, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
     elif mu > 0.0 and t <= mu * z[0]:
         stiffness = r / eps
         store3(s, scale(-stiffness, u))
-        store9(omega, (stiffness, 0.0, 0.0, 0.0, stiffness, 0.0, 0.0, 0.0, stiffness))
+        store9(Omega, (stiffness, 0.0, 0.0, 0.0, stiffness, 0.0, 0.0, 0.0, stiffness))
     else:
         # In (n, along the slip, across it) A = [[1, 0, 0], [μ, 0, 0], [0, 0, κ]], κ = μ z_n/|z_t|.
         a, b = (z[1] / t, z[2] / t) if t > 0.0 else (1.0, 0.0)
@@ -80,7 +80,7 @@ def linearise_contact(i, r_scale, eps, p):
         store3(s, (s0, a * along - b * across, b * along + a * across))
         coupling, slip_stiffness = mu * normal, curve * r / (1.0 + eps - curve)
         mixed = -slip_stiffness * a * b
-        store9(omega, (
+        store9(Omega, (
             normal, 0.0, 0.0,
             a * coupling, slip_stiffness * b * b, mixed,
             b * coupling, mixed, slip_stiffness * a * a,
@@ -106,7 +106,7 @@ def _with_contacts(i, p, body):
     a, b, c, d, n, f = body
     for k in contacts_from(p.head[i], p):
         F, r = load9(p.frame[k]), load3(p.arm[k])
-        w, x, y, z = damping_at(r, matmul(transpose(F), matmul(load9(p.omega[k]), F)))
+        w, x, y, z = damping_at(r, matmul(transpose(F), matmul(load9(p.Omega[k]), F)))
         a, b, c, d = plus(a, w), plus(b, x), plus(c, y), plus(d, z)
         impulse = mul_t(F, add(load3(p.s[k]), load3(p.impulse[k])))
         n, f = sub(n, cross(r, impulse)), sub(f, impulse)
@@ -349,13 +349,13 @@ def set_up_pairs(whole, tree, p):
         place = load3(pairs.arm[j])
         body_pairs.clear_stiffness(j, pairs)
         for k in contacts_from(pairs.contact[j], p):
-            F, r, omega = load9(p.frame[k]), sub(load3(p.arm[k]), place), load9(p.omega[k])
+            F, r, Omega = load9(p.frame[k]), sub(load3(p.arm[k]), place), load9(p.Omega[k])
             impulse, s = mul_t(F, load3(p.impulse[k])), mul_t(F, load3(p.s[k]))
             n, f = add(n, cross(r, impulse)), add(f, impulse)
             moment, force = add(moment, cross(r, s)), add(force, s)
-            if omega[0] != 0.0:
+            if Omega[0] != 0.0:
                 has_unknowns = True
-                a, b, c, d = damping_at(r, matmul(transpose(F), matmul(omega, F)))
+                a, b, c, d = damping_at(r, matmul(transpose(F), matmul(Omega, F)))
                 body_pairs.add_stiffness(pairs.stiffness[j], a, b, c, d)
         if has_unknowns:
             body_pairs.add_unknowns(j, moment, force, pairs)

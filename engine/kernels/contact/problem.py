@@ -112,7 +112,7 @@ class ProblemArrays(NamedTuple):
     motion: NDArray[np.floating]  # (C, 3): of u in a step
     best: NDArray[np.floating]  # (C, 3): λ with the least residual so far
     s: NDArray[np.floating]  # (C, 3)
-    omega: NDArray[np.floating]  # (C, 9): Ω
+    Omega: NDArray[np.floating]  # (C, 9): Ω
     joint: NDArray[np.int64]  # (R,): the row's velocity
     law: NDArray[np.floating]  # (R, 3): f, lo and hi
     detached: NDArray[np.int64]  # (C,): the contacts that are held open, the leading ones in use
@@ -156,7 +156,7 @@ def impulse_workspace(
     rows = {name: np.zeros(R) for name in (*joints, "joint_omega", "joint_part", "added", "rhs", "dv", "total")}
     problem = ProblemArrays(
         head=np.zeros(n, np.int64), next_contact=np.zeros(C, np.int64), detached=np.zeros(C, np.int64),
-        frame=np.zeros((C, 9)), omega=np.zeros((C, 9)),
+        frame=np.zeros((C, 9)), Omega=np.zeros((C, 9)),
         **frames, **contacts_of, joint=np.zeros(R, np.int64), law=np.zeros((R, 3)), **rows,
         cones=ConeIterate(*(np.zeros((C, 3)) for _ in range(4))),
         joint_pairs=JointPairs(*(np.zeros((R, *n)) for n in ((3,), (3,), (8,), (8,), (), ()))),
