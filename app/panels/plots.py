@@ -54,8 +54,7 @@ class PlotsPanel(QWidget):
         self._recorded: Mapping[Quantity, Series] | None = None
         self.compared: tuple[Mapping[Quantity, Series], str] = {}, ""
         """The curves of a second run, and its name."""
-        self.robot_name = ""
-        """The robot of a batch whose quantities are plotted, which the heads of the plots name."""
+        self.robot_name = ""  # of a batch, whose quantities are plotted; the heads of the plots have it
         self._span = (math.inf, -math.inf)
         self._range = (0.0, WINDOW)
         """The visible time range, s."""

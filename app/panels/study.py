@@ -110,7 +110,7 @@ class StudyPanel(QWidget):
         self.title.setText("")
         self.summary.setText(message)
         self.note.setText("")
-        self.sides.show_part(1, alone=True)  # there is nothing to choose
+        self.sides.show_part(1, alone=not message)  # without one there is nothing to choose
         self.chart.show_kind(None, message)
         for widget in (self.kind_box, self.x_box, self.y_box, self.color_box, self.sample, self.open_run, self.export):
             widget.setEnabled(False)
