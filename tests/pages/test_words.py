@@ -122,8 +122,8 @@ def what_presses_is_told_in_the_links_frame() -> None:
 
 
 @says("docs/contact.md", "So what one is given the other gives")
-@says("docs/contact.md", "simulation.contacts.link, simulation.contacts.other # −1 the ground, −2 − k obstacle k of the "
-      "scene, else a link", "Between two links, it points from the `other` to the `link`.")  # fmt: skip
+@says("docs/contact.md", "simulation.contacts.link, simulation.contacts.other # −1 the ground, −2 − k obstacle k, else "
+      "a link", "Between two links, it points from the `other` to the `link`.")  # fmt: skip
 @says("engine.Contacts", "`other` (batch, C) is the other surface: −1 the ground, −2 − k obstacle k of the scene, else "
       "the index of another link of the robot; `other_wrench` (batch, C, 6) is then the impulse on that link, and 0 "
       "on ground and obstacles.", "`link` (batch, C) is the index of the robot's link")  # fmt: skip
