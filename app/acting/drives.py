@@ -108,28 +108,28 @@ class Drives(Attachment):
         self._due = True
 
     def most_steps(self, running: Running) -> int | None:
-        if not running.on_gpu or not self._weigh:
+        if not running.on_gpu or not self._has_weight:
             return None
         period = _period(running)
         return period - running.simulation.steps % period
 
     @property
-    def vary(self) -> bool:
+    def varies(self) -> bool:
         return any(drive.moves for drive in self._drives.values())
 
     @property
-    def _weigh(self) -> bool:
+    def _has_weight(self) -> bool:
         return any(drive.weight for drive in self._drives.values())
 
     def before_steps(self, running: Running, count: int) -> bool:  # noqa: ARG002
-        if self._drives and (self._due or self.vary):
+        if self._drives and (self._due or self.varies):
             self.before_next(running)
         return True
 
     def before_next(self, running: Running) -> None:
         simulation, tau, target = running.simulation, running.tau.copy(), running.target.copy()
         t, weights = running.next_time, None
-        if self._weigh and (self._due or not running.on_gpu or simulation.steps % _period(running) == 0):
+        if self._has_weight and (self._due or not running.on_gpu or simulation.steps % _period(running) == 0):
             weights = engine.static_loads(simulation.model, running.present()[0][0])
         kd = np.broadcast_to(simulation.settings.kd, (len(simulation.settings.kd), len(tau)))[0]
         for v, drive in self._drives.items():

@@ -44,7 +44,7 @@ class NamedPlot(QWidget):
         self.fits = True
         """Whether the visible range follows the curves."""
         self.robot_name = ""
-        """The robot of a batch that the curves are of, which stands before their names."""
+        """The robot of a batch that the curves are of, which precedes their names."""
         self.names, self.canvas = QLabel(wordWrap=True), canvas
         self.names.setTextInteractionFlags(
             Qt.TextInteractionFlag.LinksAccessibleByMouse | Qt.TextInteractionFlag.LinksAccessibleByKeyboard

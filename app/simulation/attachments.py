@@ -33,7 +33,7 @@ class Attachment:
         return True
 
     @property
-    def vary(self) -> bool:
+    def varies(self) -> bool:
         """Whether each step of a batch has inputs of its own, which `before_next` sets."""
         return False
 
@@ -43,7 +43,7 @@ class Attachment:
         return False
 
     def before_next(self, running: Running) -> None:
-        """Set the inputs of one step of a batch, other than its first, if any attachment has them `vary`."""
+        """Set the inputs of one step of a batch, other than its first, if any attachment `varies` them."""
 
     def after_steps(self, running: Running, count: int) -> None:
         """Handle `count` completed steps; on a GPU, called once their frame has arrived."""

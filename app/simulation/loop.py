@@ -239,12 +239,12 @@ class Loop:
         """Take at most `count` steps in one call; return their number, 0 if an attachment has to be waited for."""
         running = self._running
         count = min([count, *filter(None, (attachment.most_steps(running) for attachment in self._attachments))])
-        vary = any(attachment.vary for attachment in self._attachments)
-        if vary and any(attachment.needs_constant_inputs for attachment in self._attachments):
+        varying = any(attachment.varies for attachment in self._attachments)
+        if varying and any(attachment.needs_constant_inputs for attachment in self._attachments):
             count = 1
         if not all(attachment.before_steps(running, count) for attachment in self._attachments):
             return 0
-        seconds = running.advance(count, self._before_next if vary else None)
+        seconds = running.advance(count, self._before_next if varying else None)
         self._changed = True
         if not running.on_gpu:
             self._pace.learn(seconds / count)

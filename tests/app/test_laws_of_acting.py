@@ -122,14 +122,14 @@ def test_drives_give_their_waves_and_weights_at_every_time(chance, tmp_path):
         for _ in range(60):
             count = int(chance.integers(1, 40))
             assert drives.before_steps(running, count)
-            for k in range(count if drives.vary else 1):
+            for k in range(count if drives.varies else 1):
                 q = running.present()[0][0].copy()
                 if k:
                     drives.before_next(running)
                 held_to(model, running, requested, q, t)
                 checked += 1
-                running.advance(1 if drives.vary else count)
-                t += DT if drives.vary else count * DT
+                running.advance(1 if drives.varies else count)
+                t += DT if drives.varies else count * DT
             drives.after_steps(running, count)
         assert checked > 5
 
@@ -152,7 +152,7 @@ def test_a_driven_run_repeats_after_a_reset_wherever_it_was_left(chance, tmp_pat
             while steps < 20 + chance.integers(20):
                 count = int(chance.integers(1, 4))
                 assert drives.before_steps(running, count)
-                running.advance(count, partial(drives.before_next, running) if drives.vary else None)
+                running.advance(count, partial(drives.before_next, running) if drives.varies else None)
                 drives.after_steps(running, count)
                 steps += count
                 q = running.present()[0].copy()
