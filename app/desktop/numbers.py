@@ -80,9 +80,12 @@ def parted(text: str) -> tuple[str, str]:
 def number_of(text: str, shown: str = "") -> float:
     """Return a typed number, such as "12,5", "3*pi/2" or "90 deg", in the unit `shown`, "" where there is none.
 
-    Raises ValueError with a sentence. 0.4 ms are 0.0004 s to the last bit.
+    A part of π is in radians, also where degrees are shown. Raises ValueError with a sentence. 0.4 ms are 0.0004 s to
+    the last bit.
     """
     (plain, unit), units = parted(text), _units_of(shown)
+    if not unit and "rad" in units and re.search("pi|π", plain):
+        unit = "rad"
     if unit and unit not in units:
         known = f"type {' or '.join(units)}" if units else "type a number alone"
         raise ValueError(f"{unit[:20]} is not a unit of this number; {known}")

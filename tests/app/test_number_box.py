@@ -90,7 +90,16 @@ def test_a_term_without_a_value_is_refused_and_the_number_kept(qtbot):
 
 def test_a_unit_may_be_typed_where_one_of_its_kind_is_shown(qtbot):
     typed_in = {
-        " °": {"90 deg": 90.0, "45°": 45.0, "pi/2 rad": 90.0, "1,5708rad": 90.0, "1e1 deg": 10.0, "7 °": 7.0},
+        " °": {
+            "pi/4": 45.0,
+            "-pi/3": -60.0,
+            "90 deg": 90.0,
+            "45°": 45.0,
+            "pi/2 rad": 90.0,
+            "1,5708rad": 90.0,
+            "1e1 deg": 10.0,
+            "7 °": 7.0,
+        },
         " mm": {"2 cm": 20.0, "0.02 m": 20.0, "5 mm": 5.0, "12": 12.0, "-1 m": -100.0},
         " rad": {"90 deg": 1.571, "1 rad": 1.0},
         " s": {"250 ms": 0.25, "2 s": 2.0, "7000 us": 0.007},
