@@ -27,6 +27,8 @@ REACH = 20.0
 """The distance, in sizes of the robot, beyond which a free body is not fitted in the view with it."""
 PLACEHOLDER = 0.1
 """The size of the placeholder for a missing mesh, m."""
+HUGE, HUGE_RATIO = 10.0, 20.0
+"""The size of a mesh, m and relative to the lengths between joints, from which it is reported."""
 MISSING = mesh.cross(PLACEHOLDER, (255, 120, 30, 255))
 COLLIDING = (0.10, 0.85, 0.45, 0.5)
 """The translucent colour of collision shapes."""
@@ -227,6 +229,7 @@ class Scene:
             known, seen = before._known.get(path), before._signatures.get(path)
             if known is not None and known[0] is not MISSING and signature(path) == seen:
                 self._known[path] = known
+                self._check_size(path, known[0])
                 if done:
                     self._signatures[path] = seen
                     self._requested.add(path)
@@ -357,6 +360,7 @@ class Scene:
             result = self._read.get()
             if isinstance(result, ReadMesh):
                 made = result.mesh if isinstance(result.mesh, Mesh) else self._miss(result)
+                self._check_size(result.path, made)
             else:
                 made = self._known[result.path][0]
             self._known[result.path] = made, result.levels
@@ -369,6 +373,17 @@ class Scene:
         elif refined:
             self.content = replace(self.content, levels=list(self._levels))
         return read
+
+    def _check_size(self, path: str, made: Mesh) -> None:
+        """Add a diagnostic for a mesh that is far larger than the robot, as one in millimetres without a scale."""
+        across, limbs = np.ptp(made.vertices, 0), sum(bar.size[1] for bar in self._bars)
+        for visual in self._visuals if limbs > 0 and made is not MISSING else ():
+            size = float(np.max(across * np.abs(visual.size))) if visual.mesh and _file(visual) == path else 0.0
+            if size > max(HUGE, HUGE_RATIO * limbs):
+                problem = f"it is {size:.4g} m large, {size / limbs:.0f} times the distances between the robot's joints"
+                fix = 'if the file is in millimetres, write scale="0.001 0.001 0.001" beside its filename'
+                self.diagnostics.append(engine.Diagnostic("warning", None, f"mesh {Path(path).name}", problem, fix))
+                return
 
     def _miss(self, result: ReadMesh) -> Mesh:
         """Return the placeholder for an unreadable mesh, and add a diagnostic."""

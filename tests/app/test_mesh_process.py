@@ -1,7 +1,9 @@
 """Mesh files read, and made coarser, in a process of its own."""
 
 import multiprocessing
+import re
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -46,6 +48,26 @@ def test_a_process_of_its_own_reads_the_same(load, tmp_path):
     refined = apart.content.levels[0]
     assert len(refined) == len(levels.SHARES)
     assert not any(level.crude for level in refined)
+
+
+def test_a_mesh_in_millimetres_without_a_scale_is_reported(tmp_path):
+    """Once, also where the next scene takes the mesh over; the same mesh with a scale is not."""
+    arm = Path("robots/arm7.urdf").read_text("utf-8")
+    trimesh.creation.box((40.0, 40.0, 120.0)).export(tmp_path / "tool.stl")
+    found = {}
+    for scale in ("", ' scale="0.001 0.001 0.001"'):
+        tool = f'<link name="tool"><visual><geometry><mesh filename="tool.stl"{scale}/></geometry></visual></link>'
+        last = re.findall(r'<link name="([^"]+)"', arm)[-1]
+        joint = f'<joint name="t" type="fixed"><parent link="{last}"/><child link="tool"/></joint></robot>'
+        (tmp_path / "arm.urdf").write_text(arm.replace("</robot>", tool + joint), "utf-8")
+        before = Scene(model := engine.load(tmp_path / "arm.urdf")).read()
+        after = Scene(model, before=before).read()
+        assert after.diagnostics == before.diagnostics
+        found[scale] = before.diagnostics
+    (huge,) = found.pop("")
+    assert re.fullmatch(r"it is 120 m large, \d+ times the distances between the robot's joints", huge.problem)
+    assert "0.001" in huge.fix
+    assert list(found.values()) == [[]]
 
 
 def test_a_scene_takes_over_the_files_that_have_not_changed(load, tmp_path):
