@@ -48,7 +48,7 @@ class ChainGroupStepper(Stepper):
         table = np.ascontiguousarray(settings.joints, self._dtype)
         constants = arrays.to_device(np.ascontiguousarray(constants, self._dtype))
         self._tables = constants, own[0], revolute, arrays.to_device(table), own[1]
-        self._additions = settings.has_constraints or settings.integrator == INTEGRATORS[2]
+        self._additions = settings.has_constraints or settings.integrator == "implicit"
         self._solver = (
             _of_cfa(settings, self._additions)
             if self._algorithm == "cfa"

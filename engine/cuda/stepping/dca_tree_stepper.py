@@ -79,7 +79,7 @@ class _Shape:
 
     def __init__(self, settings: StepSettings):
         model, facts = settings.model, constraint_facts(settings)
-        rk4, implicit = (settings.integrator == INTEGRATORS[i] for i in (1, 2))
+        rk4, implicit = (settings.integrator == name for name in ("rk4", "implicit"))
         constrained = settings.has_constraints
         self.additions = constrained or (implicit and (facts["HAS_DAMPING"] or facts["HAS_GAINS"]))
         self.balls = bool(np.any(model.kind == SPHERICAL))

@@ -181,7 +181,7 @@ class _Slots(NamedTuple):
 
 def _slots(settings: StepSettings) -> _Slots:
     model, facts, constrained = settings.model, constraint_facts(settings), settings.has_constraints
-    rk4, implicit = (settings.integrator == INTEGRATORS[i] for i in (1, 2))
+    rk4, implicit = (settings.integrator == name for name in ("rk4", "implicit"))
     gained, nq, nv = facts["HAS_GAINS"], model.nq, model.nv
     additions = constrained or (implicit and (facts["HAS_DAMPING"] or gained))
     joint_space = settings.algorithm == "jsiia"
