@@ -17,6 +17,7 @@ from engine.kernels.collision.surfaces import UPWARDS, surface
 from engine.kernels.spatial import load3, load9
 from engine.model import Collision
 from engine.scene.contact_tolerances import TILT_RATE
+from engine.scene.hull_faces import edges
 from engine.scene.points import Points, points
 
 DT = 2e-3
@@ -51,7 +52,7 @@ def corners(rng, kind: str, many: int) -> np.ndarray:
 def shape_of(x: np.ndarray, monkeypatch) -> Points:
     """The points of a free body whose collision mesh has these corners as its hull."""
     model = engine.chain(1)
-    monkeypatch.setattr(import_module("engine.scene.points"), "of_link", lambda _mesh: (x,))
+    monkeypatch.setattr(import_module("engine.scene.points"), "with_edges", lambda _mesh: ((x, edges(x)),))
     moved = int(np.flatnonzero(model.link_body >= 0)[0])
     mesh = Collision(link=moved, pose=np.eye(4), shape="mesh", size=(1.0, 1.0, 1.0), mesh="/mesh.stl")
     return points(replace(model, collisions=(mesh,)), engine.Scene())
