@@ -32,7 +32,7 @@ void main() {
         ivec2 x = ivec2(1, 0), y = ivec2(0, 1);
         vec3 beside = 0.25 * (pixel(at + x) + pixel(at - x) + pixel(at + y) + pixel(at - y));
         vec3 aslant = 0.25 * (pixel(at + x + y) + pixel(at - x - y) + pixel(at + x - y) + pixel(at - x + y));
-        if (distance(here.rgb, aslant) < distance(here.rgb, beside)) {  // of a chequered surface
+        if (distance(here.rgb, aslant) < 0.5 * distance(here.rgb, beside)) {  // of a chequered surface
             color.rgb = mix(here.rgb, beside, 0.5);
             return;
         }

@@ -157,7 +157,7 @@ def test_a_mesh_that_cannot_be_read_is_told_when_it_is_shown(qtbot, opened, mode
 
 @pytest.mark.usefixtures("gl")
 def test_a_draft_of_one_sample_a_pixel_lets_every_other_pixel_through(model, monkeypatch):
-    monkeypatch.setattr(Edges, "smooth", lambda _, canvas, doors: canvas)  # which comes after it
+    monkeypatch.setattr(Edges, "smooth", lambda _, canvas, _doors: canvas)  # which comes after it
     robot = model()
     built = Scene(robot, collisions=True).read()
     with context.offscreen():

@@ -30,7 +30,7 @@ def test_drafts_show_the_same_but_coarser(tmp_path, monkeypatch):
             renderer.draw(view, detail)
             pictures.append(pixels_of(*SIZE)[..., :3].astype(int))
         with monkeypatch.context() as patched:
-            patched.setattr(Edges, "smooth", lambda _, canvas, doors: canvas)
+            patched.setattr(Edges, "smooth", lambda _, canvas, _doors: canvas)
             renderer.draw(view, len(DETAILS) - 1)
             jagged = pixels_of(*SIZE)[..., :3].astype(int)
         renderer.draw(View(None, None, camera, 0.0, SIZE))
