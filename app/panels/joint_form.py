@@ -75,6 +75,7 @@ class JointForm(QWidget):
         for button in (self.away, self.weight, self.suited):
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._row: Coordinate | None = None
+        self._before_velocity: dict[Coordinate, bool] = {}  # whether a joint had gravity compensation before that mode
         self._arrange()
         numbers = "value", "amplitude", "period", "phase"
         for name, box in zip(numbers, (self.value, self.amplitude, self.period, self.phase), strict=True):
@@ -215,9 +216,17 @@ class JointForm(QWidget):
         self.driven.emit(self.drive())
 
     def _ask_mode(self) -> None:
-        """Request another mode, starting at rest; a velocity drive gets gravity compensation, else the joint sinks."""
-        mode = self.mode.currentData()
-        self.driven.emit(Drive(mode, math.nan, weight=self.weight.isChecked() or mode == "velocity"))
+        """Request another mode, starting at rest; a velocity drive gets gravity compensation, else the joint sinks.
+
+        With the next mode it is as it was before.
+        """
+        mode, weight = self.mode.currentData(), self.weight.isChecked()
+        assert self._row is not None
+        if mode == "velocity":
+            self._before_velocity.setdefault(self._row, weight)
+        else:
+            weight = self._before_velocity.pop(self._row, weight)
+        self.driven.emit(Drive(mode, math.nan, weight=weight or mode == "velocity"))
 
     def _ask_wave(self) -> None:
         if self.amplitude.value() == 0 and self.wave.currentData() != "constant":

@@ -289,6 +289,12 @@ def test_a_velocity_of_zero_does_not_sink(qtbot, arm):
     press(qtbot, arm, arm.run.play)
     wait(qtbot, lambda: bench.robot.time > 1.0)
     assert abs(math.degrees(bench.robot.newest.q[1]) - 60.0) < 0.5
+    pick(form.mode, "target")
+    assert not form.weight.isChecked()
+    qtbot.mouseClick(form.weight, LEFT, pos=QPoint(8, form.weight.height() // 2))
+    for mode in ("velocity", "target"):
+        pick(form.mode, mode)
+        assert form.weight.isChecked()
 
 
 def test_hold_takes_all_back_and_another_robot_begins_plain(qtbot, arm):
