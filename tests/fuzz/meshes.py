@@ -86,7 +86,7 @@ def read(path: Path, data: bytes) -> None:
         if _seen(what, rows):
             continue
         if what == "hulls":
-            _touch([corners for (corners,) in rows])
+            _touch([corners for corners, _ in rows])
         elif rows:
             _draw([(vertices, triangles, colors if len(colors) else None) for vertices, triangles, colors in rows])
     if refused == 2:
