@@ -162,7 +162,7 @@ def test_a_force_that_is_shown_as_applied_acts_after_a_branch_and_else_is_not_sh
     assert panel.acting.text() == "rod: (0, -0.5, 0) N m, world"
     before = bench.robot.newest.v[0]
     play(qtbot, window, 0.2)
-    assert bench.robot.newest.v[0] > before + 0.01
+    wait(qtbot, lambda: bench.robot.newest.v[0] > before + 0.01)
 
 
 def test_the_list_of_runs_is_not_cut_where_it_becomes_wider_by_itself(qtbot, arm):
