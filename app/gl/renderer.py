@@ -213,7 +213,7 @@ class Renderer:
         self._drawn = self._edges.smooth(canvas, self._has_doors(canvas)) if detail else canvas
 
     def _has_doors(self, canvas: objects.Canvas) -> bool:
-        """Whether what is translucent covers every other pixel."""
+        """Whether what is translucent covers every other pixel: screen-door transparency."""
         return not canvas.samples and self._batch is None and self._appearance.seen_through(self._content)
 
     def pixels(self) -> NDArray[np.uint8]:

@@ -243,8 +243,8 @@ def ptx(code: str, architecture: str, registers: int) -> str:
 
     GPUs stall on the instruction cache with long code, so functions called more than once are not inlined, and loops
     are kept, which the driver's assembler would unroll. Quotients and square roots in single precision are within two
-    ulp, in a tenth of the instructions of rounded ones. Several threads compile: parts that call each other only, see
-    `separate_functions`.
+    ulp, in a tenth of the instructions of rounded ones. Several threads compile the parts into which
+    `separate_functions` divides the module.
     """
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()

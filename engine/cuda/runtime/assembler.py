@@ -10,7 +10,7 @@ from typing import Any
 _THREADS = 8
 """Threads of the assembler on any machine, so that the code does not depend on its cores."""
 _SPLIT_COMPILE, _INPUT_PTX = 34, 1  # CU_JIT_SPLIT_COMPILE, CU_JIT_INPUT_PTX
-_UNKNOWN_OPTION = 1  # CUDA_ERROR_INVALID_VALUE, of drivers before CUDA 12.9
+_UNKNOWN_OPTION = 1  # CUDA_ERROR_INVALID_VALUE, of older drivers
 
 
 class AssemblyError(RuntimeError):
