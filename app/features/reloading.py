@@ -157,7 +157,8 @@ class Reloading:
     def _on_loaded(self, event: Loaded) -> None:
         before, self._before, self._refused = self._before, None, ""
         file = Path(event.path)
-        self._path = event.path if file.is_file() and file.suffix != ".npz" else ""
+        watched = file.is_file() or (file.is_absolute() and not file.exists())  # it may be deleted for a moment
+        self._path = event.path if watched and file.suffix != ".npz" else ""
         self._included = _files_of(event.model) if self._path else ()
         self._keep(event.path)
         if before is None or before.path != event.path:

@@ -16,6 +16,8 @@ from app.acting.drives import Drive
 from app.features.attaching import DiagnosticsView, TimeView
 from app.features.reloading import LASTING, Reloading
 from app.features.state_transfer import transfer_pose
+from app.simulation import changeover
+from app.simulation.changeover import running_of
 from tests.engine.xacro_arm import ARM, PART
 
 
@@ -62,6 +64,22 @@ def test_a_change_is_read_and_pose_camera_and_settings_stay(qtbot, opened, file)
     window.run.play.trigger()
     wait(qtbot, lambda: bench.robot.time > 0.1)
     np.testing.assert_allclose(bench.robot.newest.q[1], 0.4, atol=1e-3)  # it is held where it was put
+
+
+def test_a_file_that_is_deleted_once_it_has_been_read_is_reloaded_when_it_returns(qtbot, opened, file, monkeypatch):
+    window = opened(file)
+    bench = window.workbench
+
+    def vanish(model, settings):
+        file.unlink(missing_ok=True)
+        return running_of(model, settings)
+
+    monkeypatch.setattr(changeover, "running_of", vanish)
+    window.features[Reloading].reload()
+    wait(qtbot, lambda: not file.exists() and not bench.opening.loading)
+    monkeypatch.undo()
+    file.write_text(engine.find_robot("arm7").read_text().replace('name="joint7"', 'name="wrist"'))
+    wait(qtbot, lambda: bench.robot.model.joint_names[-1] == "wrist")
 
 
 def test_a_file_that_is_included_and_a_mesh_are_watched_like_the_robot_s(qtbot, opened, tmp_path):
