@@ -51,6 +51,7 @@ class PlotsPanel(QWidget):
         self.seen = True
         """Whether the panel's tab is the visible one."""
         self._series: dict[Quantity, Series] = {}
+        self.missing: list[str] = []  # the keys of the last plots that the robot had not
         self._recorded: Mapping[Quantity, Series] | None = None
         self.compared: tuple[Mapping[Quantity, Series], str] = {}, ""
         """The curves of a second run, and its name."""
@@ -135,6 +136,7 @@ class PlotsPanel(QWidget):
     def set_plots(self, plots: Sequence[Sequence[str]]) -> None:
         """Replace all plots by plots of the quantities with these keys, as far as they exist."""
         self._remove_charts()
+        self.missing = [key for keys in plots for key in keys if self.list.model.quantities.named(key) is None]
         for keys in plots:
             plotted = [each for each in map(self.list.model.quantities.named, keys) if each is not None]
             if keys and keys[0] == KEY:

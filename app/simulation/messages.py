@@ -98,10 +98,11 @@ class SecondRobotState:
 
     `time`, s, is its own, since its start; it differs from the robot's if it was opened later, or after a branch from a
     recording. `scene` is what it can touch, or None; it decides which algorithms support the robot. `contacts` are of
-    its last step, without `place`.
+    its last step, without `place`. `simulated` is the model as it is simulated, with its gravity.
     """
 
     model: engine.Model
+    simulated: engine.Model
     time: float
     place: np.ndarray
     q: np.ndarray
