@@ -52,6 +52,7 @@ class SecondRobotPanel(QWidget):
         self.table.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.table.setShowGrid(False)
         self.table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+        self.table.horizontalHeader().setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.table.verticalHeader().setDefaultSectionSize(24)
         for row in range(len(ROWS)):
             for column in range(2):
@@ -87,6 +88,8 @@ class SecondRobotPanel(QWidget):
         """Show the names of both robots; an empty `second` means that there is no second robot."""
         names = [f"{first}, first", f"{second}, second"] if first == second and second else [first, second]
         self.table.setHorizontalHeaderLabels(names)
+        for column, name in enumerate(names):
+            self.table.horizontalHeaderItem(column).setToolTip(name)
         for widget in (self.table, self.link, self.close_button):
             widget.setVisible(bool(second))
         self.open_button.setVisible(not second)
