@@ -26,7 +26,7 @@ from PyQt6.QtWidgets import (
 )
 
 import engine
-from app.desktop import about, dialogs
+from app.desktop import about, dialogs, type_scale
 from app.desktop.actions import MESSAGE, make_action, make_link
 from app.desktop.docks import NARROW_WIDTH, RIGHT, Dock, Docks
 from app.desktop.menus import Menus
@@ -127,7 +127,7 @@ class Window(QMainWindow):
         bar = self.toolbar = QToolBar("Tools")
         bar.setObjectName("tools")
         bar.setMovable(False)
-        bar.setIconSize(QSize(20, 20))
+        bar.setIconSize(QSize(type_scale.scaled(20), type_scale.scaled(20)))
         bar.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextUnderIcon)
         bar.addAction(self.files.open_action)
         bar.addSeparator()

@@ -57,6 +57,9 @@ _DARK_CURVES = ("#70aeff", "#f16e05", "#51ffef", "#f037a1", "#ffff9f", "#54824a"
 _LIGHT_CURVES = ("#0b68ff", "#d91600", "#1da257", "#fc2ac0", "#055d78", "#82002d", "#2301ff", "#090052")
 CURVE_COUNT = len(_DARK_CURVES)
 LEAST_CONTRAST = 3.0  # between a mark and its background, WCAG 2.1, 1.4.11
+_MARKS = re.compile(r"^.*::(?:indicator|menu-indicator|\w+-arrow|\w+-button).*$", re.MULTILINE)
+_LENGTHS = re.compile(r"(?:width|height|radius|margin|icon-size): [^;]*")
+"""The rules of the style sheet, a line each, for marks beside text, and their lengths, which are as large as it."""
 
 
 class Signals(QObject):
@@ -206,10 +209,15 @@ def apply(application: QApplication, dark: bool = True) -> None:
     sheet = (RESOURCES / "theme.qss").read_text(encoding="utf-8")
     sizes = {size: f"{type_scale.points(size)}pt" for size in type_scale.SIZES}
     names = {**COLORS, **sizes, "icons": (RESOURCES / "icons" / ("." if dark else "light")).as_posix()}
-    application.setStyleSheet(re.sub(r"@(\w+)", lambda match: names[match[1]], sheet))
+    sheet = re.sub(r"@(\w+)", lambda match: names[match[1]], sheet)
+    application.setStyleSheet(_MARKS.sub(lambda rule: _LENGTHS.sub(_scaled, rule[0]), sheet))
     application.setWindowIcon(QIcon(str(_icon_file("catena"))))
     if changed:
         signals.changed.emit()
+
+
+def _scaled(lengths: re.Match[str]) -> str:
+    return re.sub(r"\d+(?=px)", lambda number: str(type_scale.scaled(int(number[0]))), lengths[0])
 
 
 def _palette() -> QPalette:

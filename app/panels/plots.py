@@ -12,7 +12,7 @@ from PyQt6.QtCore import Qt, QTimer, pyqtSignal
 from PyQt6.QtGui import QShowEvent
 from PyQt6.QtWidgets import QLabel, QSplitter, QWidget
 
-from app.desktop import theme
+from app.desktop import theme, type_scale
 from app.desktop.layouts import NO_MARGINS, vertical
 from app.panels.chart import Chart
 from app.panels.phase_plot import KEY, Pair, PhasePlots, phases_of_joints
@@ -64,7 +64,7 @@ class PlotsPanel(QWidget):
         self._reset_range = False  # whether the visible time range is to be chosen again, around the cursor
         self._stale = False
         self.list = QuantityList()
-        self.list.setMinimumWidth(LIST_LEAST)
+        self.list.setMinimumWidth(type_scale.scaled(LIST_LEAST))
         self.list.model.toggled.connect(self.plot)
         self.welcome = QLabel(WELCOME, alignment=Qt.AlignmentFlag.AlignCenter, wordWrap=True)
         self.stack = PlotStack()
@@ -79,7 +79,7 @@ class PlotsPanel(QWidget):
         split.addWidget(plots)
         for column, share in enumerate((1, 3)):  # where there is room, long names are read whole
             split.setStretchFactor(column, share)
-        split.setSizes([LIST_WIDTH, 3 * LIST_WIDTH])
+        split.setSizes([type_scale.scaled(LIST_WIDTH), 3 * LIST_WIDTH])
         vertical(split, of=self, margins=NO_MARGINS)
         self._timer = QTimer(self, timeout=self._refresh)
         self._timer.start(REFRESH)

@@ -19,11 +19,12 @@ from PyQt6.QtWidgets import (
 )
 
 import engine
-from app.desktop import theme
+from app.desktop import theme, type_scale
 from app.desktop.actions import ALGORITHM_TIPS, algorithm_name
 from app.desktop.layouts import vertical
 
 ROWS = ("links", "degrees of freedom", "moving mass", "time", "kinetic energy", "potential energy", "algorithm")
+ROW_HEIGHT = 24  # px
 EMPTY = "No second robot is open"
 ALGORITHMS = engine.SIMULATION_ALGORITHMS["cpu"]
 FREE_TIP = "Set the root link that its file fixes to the world free; the second robot starts again"
@@ -53,14 +54,14 @@ class SecondRobotPanel(QWidget):
         self.table.setShowGrid(False)
         self.table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
         self.table.horizontalHeader().setTextElideMode(Qt.TextElideMode.ElideMiddle)
-        self.table.verticalHeader().setDefaultSectionSize(24)
+        self.table.verticalHeader().setDefaultSectionSize(type_scale.row(ROW_HEIGHT))
         for row in range(len(ROWS)):
             for column in range(2):
                 item = QTableWidgetItem()
                 item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
                 self.table.setItem(row, column, item)
         header = self.table.horizontalHeader()
-        self.table.setFixedHeight(header.sizeHint().height() + 24 * len(ROWS) + 4)
+        self.table.setFixedHeight(header.sizeHint().height() + type_scale.row(ROW_HEIGHT) * len(ROWS) + 4)
         self.algorithm = QComboBox()
         for name in ("auto", *ALGORITHMS):
             self.algorithm.addItem(algorithm_name(name), name)
