@@ -58,8 +58,6 @@ class SecondRobotPanel(QWidget):
                 item = QTableWidgetItem()
                 item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
                 self.table.setItem(row, column, item)
-        header = self.table.horizontalHeader()
-        self.table.setFixedHeight(header.sizeHint().height() + 24 * len(ROWS) + 4)
         self.algorithm = QComboBox()
         for name in ("auto", *ALGORITHMS):
             self.algorithm.addItem(algorithm_name(name), name)
@@ -87,6 +85,7 @@ class SecondRobotPanel(QWidget):
         """Show the names of both robots; an empty `second` means that there is no second robot."""
         names = [f"{first}, first", f"{second}, second"] if first == second and second else [first, second]
         self.table.setHorizontalHeaderLabels(names)
+        self.table.setFixedHeight(self.table.horizontalHeader().sizeHint().height() + 24 * len(ROWS) + 4)
         for widget in (self.table, self.link, self.close_button):
             widget.setVisible(bool(second))
         self.open_button.setVisible(not second)
