@@ -1,13 +1,13 @@
-"""The articulated-body recursion for bodies with any 6 × 6 inertias, symmetric or not: O(n) for any tree.
+"""The articulated-body recursion for M + d: O(n) for any tree. `newton_matrix` has it for the matrix of Newton's steps.
 
-It solves (M + d + JᵀΩJ) dv = τ + Jᵀs where JᵀΩJ adds a 6 × 6 matrix K_i to the inertia of each body i:
+It solves (M + d) dv = τ − bias (Featherstone 2008, 7.3):
 
-    I^A = I + K + Σ over children,  U = I^A S,  D = Sᵀ U + d,  G = D⁻¹ Sᵀ I^A,  t = D⁻¹ (τ − Sᵀ p)
-    to the parent:  I^A − U G,  p + U t           and back:  dv = t − G a,  a = a_parent + S dv
+    I^A = I + Σ over children,  U = I^A S,  D = Sᵀ U + d,  t = D⁻¹ (τ − Sᵀ p)
+    to the parent:  I^A − U D⁻¹ Uᵀ,  p + U t      and back:  dv = t − D⁻¹ Uᵀ a,  a = a_parent + S dv
 
-(Featherstone 2008, 7.3, but for any I^A.) All vectors are in world axes, see `kernels.world`. What a body passes to its
-parent stays in registers along a limb, and goes through `Tree.sums` where the tree branches: along a limb a pass reads
-and writes only what the outward pass needs.
+The way back, `move`, is by the factors of either matrix. All vectors are in world axes, see `kernels.world`. What a
+body passes to its parent stays in registers along a limb, and goes through `Tree.sums` where the tree branches: along a
+limb a pass reads and writes only what the outward pass needs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from engine.kernels.contact.recursion_workspace import (
     axis_of,
     column,
     has_one_axis,
+    inertia_at,
     rigid_at,
+    store_inertia,
 )
 from engine.kernels.limbs import inward, outward
 from engine.kernels.robot import KIND, PARENT, V_START
@@ -40,7 +42,6 @@ from engine.kernels.spatial import (
     inertia_shifted,
     inverse,
     load3,
-    load6,
     load9,
     matmul,
     minus,
@@ -51,7 +52,6 @@ from engine.kernels.spatial import (
     plus,
     scale,
     store3,
-    store6,
     store9,
     sub,
     transpose,
@@ -72,21 +72,13 @@ def with_waiting_wrenches(i, n, f, flow, tree):
 
 
 @inline
-def passed_inertia(i, tree):
-    """Load the inertia that body i passed to its parent."""
-    return load6(tree.G[i]), load9(tree.G[i], 6), load6(tree.G[i], 15)
-
-
-@inline
 def _pass_on(i, parent, to_parent, r, A, B, C, n, f, tree):
     """Pass a body's inertia and wrench to its parent, r away; return what body i − 1 receives in registers."""
     if parent == WORLD:
         return ZERO6, ZERO9, ZERO6, ZERO, ZERO
     A, B, C = inertia_shifted(r, A, B, C)
     n = add(n, cross(r, f))
-    store6(tree.G[i], A)
-    store9(tree.G[i], B, 6)
-    store6(tree.G[i], C, 15)
+    store_inertia(i, A, B, C, tree)
     if to_parent == IN_REGISTERS:
         return A, B, C, n, f
     store3(tree.sums[i], n)
@@ -99,7 +91,7 @@ def _with_limbs(i, A, B, C, tree):
     """Add the inertias of the limbs on body i to its own."""
     if tree.flow[i, HAS_WAITING] == 1:
         for index in range(tree.limbs.first_child[i], tree.limbs.first_child[i + 1]):
-            a, b, c = passed_inertia(tree.limbs.child[index], tree)
+            a, b, c = inertia_at(tree.limbs.child[index], tree)
             A, B, C = plus(A, a), plus(B, b), plus(C, c)
     return A, B, C
 
@@ -367,9 +359,9 @@ def shifted_mobility(r, E, F, H):
 
 @inline
 def _mobility_past_axis(i, k, kind, e, E, F, H, tree):
-    """The mobility behind axis k of body i's joint, S = e, from that before it: S D⁻¹ Sᵀ + (1 − S G) Y (1 − S G)ᵀ.
+    """The mobility behind axis k of body i's joint, S = e, from that before it.
 
-    Returns also the axis's own mobility.
+    It is S D⁻¹ Sᵀ + (1 − S D⁻¹ Uᵀ) Y (1 − S D⁻¹ Uᵀ)ᵀ. Returns also the axis's own mobility.
     """
     U, d = tree.U[i], tree.inverse[i, k]
     x, y = scale(d, load3(U, 6 * k)), scale(d, load3(U, 6 * k + 3))
