@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from PyQt6.QtCore import QPoint, Qt, QTimer
@@ -16,6 +16,7 @@ from app.desktop.actions import MESSAGE
 from app.desktop.context_menus import JOINT, LINK, PLOT, Clicked
 from app.desktop.docks import BOTTOM, Dock
 from app.desktop.settings import setting
+from app.features import session_text
 from app.features.batch_view import BatchView
 from app.features.compared_curves import ComparedCurves
 from app.features.ghost_view import GhostView
@@ -78,6 +79,14 @@ class PlotsView:
         window.menus.context.watch(self.panel.stack, self._plot_at)
         window.menus.context.offer("first", self._put_entries, PLOT)
         window.menus.context.offer("plot", self._put_plots, JOINT, LINK)
+
+    def kept(self) -> dict[str, Any]:
+        """Return the plots, for a session."""
+        return {"plots": self.panel.layout_keys}
+
+    def restore(self, session: dict[str, Any]) -> None:
+        """Show a session's plots in place of the present ones."""
+        self.panel.set_plots(session_text.plots(session))
 
     def _set_robot(self, event: Loaded) -> None:
         """Restore the robot's last plots, or keep the current ones as far as its quantities allow."""
