@@ -37,6 +37,8 @@ def _pose_text(robot: LoadedRobot, index: int, value: float) -> str:
 def _drive_text(robot: LoadedRobot, index: int, _: object) -> str:
     row, drive = robot.coordinates[index], robot.newly_set.get(index) or robot.drive_of(index)
     wave = "" if drive.wave == "constant" else f"{drive.wave} about "
+    if drive.wave == "trajectory":
+        return f"Drive {row.label}: trajectory"
     return f"Drive {row.label}: {drive.kind} {wave}{row.format(drive.value, drive.mode)}"
 
 
@@ -150,13 +152,16 @@ class JointDriving:
     def set_drive(self, index: int, value: float) -> None:
         """Set the value of coordinate `index` in its drive mode: rad or m, per second, or N m or N.
 
-        It is clamped to the joint's limits. The rest of the drive is unchanged.
+        It is clamped to the joint's limits. The rest of the drive is unchanged, but for a trajectory, which ends.
         """
         self._require_present("drive joints")
         robot, row = self._robot, self._robot.coordinates[index]
         if not row.driveable:
             raise ValueError(f"{row.name} follows another joint and has no drive of its own")
-        self._set(index, replace(robot.drives[row.effort_v] or Drive(robot.mode(index)), value=value))
+        drive = robot.drives[row.effort_v] or Drive(robot.mode(index))
+        if drive.wave == "trajectory":
+            drive = replace(drive, wave="constant", samples="")
+        self._set(index, replace(drive, value=value))
 
     @undoable(_drive_text)
     def set_joint_drive(self, index: int, drive: Drive) -> None:

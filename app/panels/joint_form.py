@@ -31,7 +31,8 @@ MODE_TIP = (
     "Effort: a torque or force, without gains"
 )
 WAVE_TIP = (
-    "Constant; sine: value + amplitude · sin(2π t / period + phase); step: the amplitude from half of each period on"
+    "Constant; sine: value + amplitude · sin(2π t / period + phase); step: the amplitude from half of each period on; "
+    "trajectory: positions over time from a table, of all joints that it names"
 )
 WEIGHT_TIP = "The effort that balances gravity at this joint is added"
 
@@ -43,6 +44,8 @@ class JointForm(QWidget):
     """The requested `Drive`."""
     entered = pyqtSignal(str)
     """The field of `Drive` whose number Return has entered, also one that is as before."""
+    trajectory_asked = pyqtSignal()
+    """A trajectory is to be read from a file."""
     gains_asked = pyqtSignal(object)
     """The requested (kp, kd); None for automatic gains."""
 
@@ -75,6 +78,7 @@ class JointForm(QWidget):
         for button in (self.away, self.weight, self.suited):
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._row: Coordinate | None = None
+        self._samples = ""  # of the joint's trajectory
         self._before_velocity: dict[Coordinate, bool] = {}  # whether a joint had gravity compensation before that mode
         self._arrange()
         numbers = "value", "amplitude", "period", "phase"
@@ -132,6 +136,9 @@ class JointForm(QWidget):
             choices.item(place).setEnabled(row.holdable)
         self.mode.setCurrentIndex(self.mode.findData(drive.mode))
         self.wave.setCurrentIndex(self.wave.findData(drive.wave))
+        cast(QStandardItemModel, self.wave.model()).item(WAVES.index("trajectory")).setEnabled(row.holdable)
+        self._samples = drive.samples
+        self.value.setEnabled(can and drive.wave != "trajectory")
         self.quantity.setText(self.mode.currentText())
         self.weight.setChecked(drive.weight)
         for box in (self.value, self.amplitude):
@@ -154,7 +161,7 @@ class JointForm(QWidget):
             with QSignalBlocker(box):  # a value beyond its range is changed, which is no drive that the user sets
                 box.setRange(max(min(least, now), -LIMIT), min(max(most, now), LIMIT))
         for box in (self.amplitude, self.period, self.phase):
-            box.setEnabled(can and drive.wave != "constant")
+            box.setEnabled(can and drive.wave in ("sine", "step"))
         for box in (self.kp, self.kd):
             box.setEnabled(can and row.holdable and drive.mode != "effort")
         self.suited.setEnabled(self.kp.isEnabled())
@@ -201,15 +208,16 @@ class JointForm(QWidget):
 
     def drive(self) -> Drive:
         """Return the drive that the form shows."""
-        scale = self._scale
+        scale, wave = self._scale, self.wave.currentData()
         return Drive(
             self.mode.currentData(),
             self.value.value() / scale,
-            self.wave.currentData(),
+            wave,
             self.amplitude.value() / scale,
             self.period.value(),
             self.weight.isChecked(),
             self.phase.value() / ANGLES.scale,
+            self._samples if wave == "trajectory" else "",
         )
 
     def _ask(self) -> None:
@@ -229,6 +237,9 @@ class JointForm(QWidget):
         self.driven.emit(Drive(mode, math.nan, weight=weight or mode == "velocity"))
 
     def _ask_wave(self) -> None:
+        if self.wave.currentData() == "trajectory":
+            self.trajectory_asked.emit()
+            return
         if self.amplitude.value() == 0 and self.wave.currentData() != "constant":
             with QSignalBlocker(self.amplitude):
                 wide = WAVE_ANGLE * self._scale if self._row.angular else WAVE_LENGTH * self._scale
