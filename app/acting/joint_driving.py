@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -16,6 +17,7 @@ from app.acting.loaded_robot import LoadedRobot
 from app.acting.saved_poses import joints_of_robot
 from app.acting.undoing import Actions, on_or_off, undoable
 from app.recording.replay import Replay
+from app.simulation.batch_spread import OwnJoint, with_joints
 from app.simulation.messages import Settings
 from app.simulation.running import Running, gains_of, softening
 from app.simulation.worker import Worker
@@ -45,6 +47,11 @@ def _drive_text(robot: LoadedRobot, index: int, _: object) -> str:
 def _gains_text(robot: LoadedRobot, index: int, gains: tuple[float, float] | None, *others: int) -> str:
     label = f"{1 + len(others)} joints" if others else robot.coordinates[index].label
     return f"Automatic gains of {label}" if gains is None else f"Gains of {label}: {gains[0]:.4g}, {gains[1]:.4g}"
+
+
+def _own_text(robot: LoadedRobot, own: Mapping[int, OwnJoint | None]) -> str:
+    label = f"{len(own)} joints" if len(own) > 1 else robot.coordinates[next(iter(own))].label
+    return f"Effort limit and friction of {label}"
 
 
 class JointDriving:
@@ -237,6 +244,20 @@ class JointDriving:
         kept = [each for each in settings.gains if each[0] not in every]
         own = [] if gains is None else [(v, *gains) for v in every]
         self._configuring.configure(replace(settings, gains=tuple(sorted([*kept, *own]))))
+
+    def own(self, index: int, settings: Settings | None = None) -> OwnJoint:
+        """Return the numbers of coordinate `index`, those of a recorded frame's `settings` if not of now."""
+        robot, v = self._robot, self._robot.coordinates[index].effort_v
+        model = with_joints(robot.model, (settings or robot.settings).joints)
+        return OwnJoint(v, *(float(each[v]) for each in (model.effort_limit, model.friction, model.damping)))
+
+    @undoable(_own_text)
+    def set_own(self, own: Mapping[int, OwnJoint | None]) -> None:
+        """Set effort limits, friction and damping of joints, by coordinate; None for those of the file."""
+        self._require_present("set limits and friction")
+        settings, every = self._robot.settings, {self._robot.coordinates[k].effort_v for k in own}
+        kept = [each for each in settings.joints if each.v not in every]
+        self._configuring.configure(replace(settings, joints=tuple(sorted([*kept, *filter(None, own.values())]))))
 
 
 def _aim(v: frozenset[int], running: Running) -> None:

@@ -6,12 +6,12 @@ import json
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from PyQt6.QtCore import QPoint, Qt, QTimer
 from PyQt6.QtWidgets import QMenu
 
+import engine
 from app.desktop.actions import MESSAGE
 from app.desktop.context_menus import JOINT, LINK, PLOT, Clicked
 from app.desktop.docks import BOTTOM, Dock
@@ -28,10 +28,8 @@ from app.plotting.probe import Samples
 from app.plotting.quantities import GHOST, Quantity
 from app.plotting.recorded_curves import Curves, RecordedCurves, Wanted, evaluate
 from app.plotting.series import Series
+from app.simulation.batch_spread import OwnJoint, with_joints
 from app.simulation.messages import Loaded, Snapshot
-
-if TYPE_CHECKING:
-    import engine
 
 REMEMBERED = 20  # robots
 AT_ONCE = 200  # frames of a script's run evaluated per update; older ones are computed in the background
@@ -72,7 +70,9 @@ class PlotsView:
             lambda on: self.panel.list.search.setFocus() if on else window.viewport.setFocus()
         )
         window.docks["Plots"].visibilityChanged.connect(self._set_seen)
+        self._joints: tuple[OwnJoint, ...] = ()
         window.loaded.connect(self._set_robot)
+        window.refreshed.connect(self._follow_limits)
         window.framed.connect(self._show)
         window.closing.connect(self._remember)
         window.menus.context.watch(self.panel.stack, self._plot_at)
@@ -84,9 +84,22 @@ class PlotsView:
         self._remember()
         self._bench.probe.take()
         self._forget_run()
-        kept, self._watched, self._name, self._robot = self.panel.layout_keys, (), event.model.name, 0
-        self._catalogue = catalogue(event.model, ghost=True)
-        self.panel.set_quantities(self._catalogue, self._remembered().get(self._name, kept))
+        kept, self._name, self._robot = self.panel.layout_keys, event.model.name, 0
+        self._set_quantities(event.model, event.settings.joints, self._remembered().get(self._name, kept))
+
+    def _set_quantities(
+        self, model: engine.Model, joints: tuple[OwnJoint, ...], plots: Sequence[Sequence[str]]
+    ) -> None:
+        self._watched, self._joints = (), joints
+        self._catalogue = catalogue(with_joints(model, joints), ghost=True)
+        self.panel.set_quantities(self._catalogue, plots)
+
+    def _follow_limits(self) -> None:
+        """Take the effort limits that were set since, of which the plots draw lines."""
+        robot = self._bench.robot
+        if robot.model is not None and robot.settings.joints != self._joints:
+            self._forget_run()
+            self._set_quantities(robot.model, robot.settings.joints, self.panel.layout_keys)
 
     def _show(self, frame: Snapshot) -> None:
         probe = self._bench.probe
