@@ -18,6 +18,7 @@ from app.desktop.docks import BOTTOM, Dock
 from app.desktop.settings import setting
 from app.features.batch_view import BatchView
 from app.features.compared_curves import ComparedCurves
+from app.features.ghost_in_plots import GhostInPlots
 from app.features.ghost_view import GhostView
 from app.features.plot_table import PlotTable
 from app.features.window_type import Window
@@ -70,6 +71,7 @@ class PlotsView:
             lambda on: self.panel.list.search.setFocus() if on else window.viewport.setFocus()
         )
         window.docks["Plots"].visibilityChanged.connect(self._set_seen)
+        self._ghost = GhostInPlots(window, self.panel, self._show_again)
         self._joints: tuple[OwnJoint, ...] = ()
         window.loaded.connect(self._set_robot)
         window.refreshed.connect(self._follow_limits)
@@ -123,6 +125,11 @@ class PlotsView:
         if probe.waits and not self._bench.robot.playing:
             self._bench.probe.send()
 
+    def _show_again(self) -> None:
+        """Show the recorded frame's curves again, of which those of the ghost may be others."""
+        if self._present is None and (frame := self._bench.replay.frame) is not None:
+            self._show_time(frame.time)
+
     def _sample_ghost(self, frame: Snapshot) -> None:
         """Add a sample of the ghost's quantities, which the window's live frames alone have."""
         plotted = tuple(each for each in self.panel.quantities if each.subject == GHOST) if self._active else ()
@@ -175,6 +182,7 @@ class PlotsView:
             self._newest = newest
         self.panel.show_recorded(None)
         self.panel.show_cursor(math.nan)
+        self._ghost.explain(recorded=False)
 
     # Recorded runs.
 
@@ -188,7 +196,8 @@ class PlotsView:
             self._forget_run()
             self._shown, self._last = run, run.last
         span = self._bench.replay.recording.span(run)
-        self.panel.show_recorded(self._sampled(run) | self._curves, span)
+        self.panel.show_recorded(self._sampled(run) | self._curves | self._ghost.curves(run), span)
+        self._ghost.explain(recorded=True)
         self.panel.show_cursor(time, self._values(run))
         self._work_out(run, span)
 
@@ -233,7 +242,7 @@ class PlotsView:
                 if curves.over or quantity not in self._curves:
                     self._curves[quantity] = sampled.get(quantity, Series()).filled(curves.time, value)
             if replay.active:
-                self.panel.show_recorded(sampled | self._curves, replay.recording.span(run))
+                self.panel.show_recorded(sampled | self._curves | self._ghost.curves(run), replay.recording.span(run))
         if not self._recorded.running:
             self._timer.stop()
 
@@ -278,8 +287,8 @@ class PlotsView:
             self._watched = wanted
             self._bench.probe.watch(wanted)
         run = self._present
-        if run is None and (frame := self._bench.replay.frame) is not None:
-            self._show_time(frame.time)
+        if run is None:
+            self._show_again()
         elif wanted and run is not None and len(run) > 1:
             self._newest = run
             self._work_out(run, self._bench.replay.recording.span(run))

@@ -129,6 +129,8 @@ class Chart(NamedPlot):
         self.has_statistics = False
         """Whether minimum, maximum, mean and RMS of each curve over the visible time follow its value."""
         self._styles: dict[Quantity, int] = {}
+        self.reason = ""
+        """Why curves are empty, for the head of the plot; "" if there is nothing to say."""
         self._compared: tuple[Mapping[Quantity, Series], str] = {}, ""  # of the run drawn beside these, and its name
 
     # The curves.
@@ -229,8 +231,8 @@ class Chart(NamedPlot):
         parts: list[tuple[str, ...]] = []
         title = f'<span style="color:{faint}">{self.canvas.title}:</span>&nbsp; ' if self._titled else ""
         compared, run = self._compared
-        if run:
-            title = f'<span style="color:{faint}">{COMPARED_TEXT}&nbsp;{escape(run)}</span>&nbsp;&nbsp; {title}'
+        for note in (f"{COMPARED_TEXT}&nbsp;{escape(run)}" if run else "", escape(self.reason)):
+            title = f'<span style="color:{faint}">{note}</span>&nbsp;&nbsp; {title}' if note else title
         for quantity in self.quantities:
             line, value = series[quantity], math.nan
             if len(line) or quantity in known:
