@@ -7,6 +7,7 @@ from PyQt6.QtCore import QTimer
 from app.features.ghost_view import GhostView
 from app.features.window_type import Window
 from app.panels.plots import PlotsPanel
+from app.plotting.quantities import GHOST
 from app.plotting.recorded_curves import RecordedCurves, Wanted
 from app.plotting.series import Series
 
@@ -39,7 +40,8 @@ class ComparedCurves:
             self._request()
 
     def _request(self) -> None:
-        ghost, quantities = self._ghosts.recorded, self._panel.quantities
+        ghost = self._ghosts.recorded
+        quantities = tuple(each for each in self._panel.quantities if each.subject != GHOST)
         if ghost is not None and self._work is not None and quantities and self._panel.isVisible():
             run = ghost.run
             self._work.want(Wanted(run, run.first, run.last, 0, quantities, self._bench.robot.coordinates))
