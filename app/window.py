@@ -26,7 +26,7 @@ from PyQt6.QtWidgets import (
 )
 
 import engine
-from app.desktop import about, dialogs, type_scale
+from app.desktop import about, dialogs, theme, type_scale
 from app.desktop.actions import MESSAGE, make_action, make_link
 from app.desktop.docks import NARROW_WIDTH, RIGHT, Dock, Docks
 from app.desktop.menus import Menus
@@ -75,6 +75,29 @@ class Window(QMainWindow):
     def __init__(self, settings: QSettings, package_dirs: Iterable[str] = ()):
         super().__init__()
         self.settings = settings
+        application = cast(QApplication, QApplication.instance())
+        with theme.unstyled(application):
+            self._build(package_dirs)
+        self._tools_width = self.toolbar.sizeHint().width()
+        self._connect()
+        self._speed_due, self._asks = 0.0, True
+        self._restore_place()
+        self._share_out()
+        self._restore_layout()
+        self.viewport.setFocus()  # else the speed slider has it, and takes the arrow keys
+        self.refresh()
+        self._timer = QTimer(self, timeout=self._poll)
+        self._timer.start(TICK)
+        application.focusChanged.connect(self._see_focus)
+
+    def feature(self, kind: type[Kind]) -> Kind:
+        """Return the feature of a class."""
+        return cast(Kind, self.features[kind])
+
+    # Building.
+
+    def _build(self, package_dirs: Iterable[str]) -> None:
+        settings = self.settings
         self.workbench = Workbench(setting(settings, RECENT_FILES, []))
         self.viewport, self.selection = Viewport(), Selection(self)
         self.joints, self.speed, self.bar = JointPanel(), SpeedControl(), MessageBar(self)
@@ -94,23 +117,6 @@ class Window(QMainWindow):
         self.features: dict[Callable[[Window], object], object] = {}
         for kind in FEATURES:
             self.features[kind] = kind(self)
-        self._tools_width = self.toolbar.sizeHint().width()
-        self._connect()
-        self._speed_due, self._asks = 0.0, True
-        self._restore_place()
-        self._share_out()
-        self._restore_layout()
-        self.viewport.setFocus()  # else the speed slider has it, and takes the arrow keys
-        self.refresh()
-        self._timer = QTimer(self, timeout=self._poll)
-        self._timer.start(TICK)
-        cast(QApplication, QApplication.instance()).focusChanged.connect(self._see_focus)
-
-    def feature(self, kind: type[Kind]) -> Kind:
-        """Return the feature of a class."""
-        return cast(Kind, self.features[kind])
-
-    # Building.
 
     def _fill_menus(self) -> None:
         run, menu = self.run, self.menus.simulation

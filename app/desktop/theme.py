@@ -20,6 +20,7 @@ from PyQt6.QtWidgets import QApplication, QWidget
 from app.desktop import type_scale
 from app.desktop.wheel import Style
 
+UNSTYLED = "unstyled"  # a property of the application while `unstyled` is in force
 RESOURCES = Path(__file__).resolve().parents[2] / "resources"
 
 DARK = {
@@ -206,14 +207,33 @@ def apply(application: QApplication, dark: bool = True) -> None:
     application.setStyle(Style())
     type_scale.install(application)
     application.setPalette(_palette())
-    sheet = (RESOURCES / "theme.qss").read_text(encoding="utf-8")
-    sizes = {size: f"{type_scale.points(size)}pt" for size in type_scale.SIZES}
-    names = {**COLORS, **sizes, "icons": (RESOURCES / "icons" / ("." if dark else "light")).as_posix()}
-    sheet = re.sub(r"@(\w+)", lambda match: names[match[1]], sheet)
-    application.setStyleSheet(_MARKS.sub(lambda rule: _LENGTHS.sub(_scaled, rule[0]), sheet))
+    if not application.property(UNSTYLED):
+        application.setStyleSheet(_style_sheet())
     application.setWindowIcon(QIcon(str(_icon_file("catena"))))
     if changed:
         signals.changed.emit()
+
+
+@contextmanager
+def unstyled(application: QApplication) -> Iterator[None]:
+    """Leave out the style sheet while many widgets are built: with it, each new parent styles all below it anew."""
+    styled = bool(application.styleSheet())
+    application.setProperty(UNSTYLED, True)
+    application.setStyleSheet("")
+    try:
+        yield
+    finally:
+        application.setProperty(UNSTYLED, False)
+        application.setStyleSheet(_style_sheet() if styled else "")
+
+
+def _style_sheet() -> str:
+    """Return the style sheet with the current colours and sizes of type."""
+    sheet = (RESOURCES / "theme.qss").read_text(encoding="utf-8")
+    sizes = {size: f"{type_scale.points(size)}pt" for size in type_scale.SIZES}
+    names = {**COLORS, **sizes, "icons": (RESOURCES / "icons" / ("." if is_dark() else "light")).as_posix()}
+    sheet = re.sub(r"@(\w+)", lambda match: names[match[1]], sheet)
+    return _MARKS.sub(lambda rule: _LENGTHS.sub(_scaled, rule[0]), sheet)
 
 
 def _scaled(lengths: re.Match[str]) -> str:

@@ -6,18 +6,21 @@ import json
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from PyQt6.QtCore import QPoint, Qt, QTimer
 from PyQt6.QtWidgets import QMenu
 
+import engine
 from app.desktop.actions import MESSAGE
 from app.desktop.context_menus import JOINT, LINK, PLOT, Clicked
 from app.desktop.docks import BOTTOM, Dock
 from app.desktop.settings import setting
+from app.features import session_text
 from app.features.batch_view import BatchView
 from app.features.compared_curves import ComparedCurves
+from app.features.ghost_in_plots import GhostInPlots
 from app.features.ghost_view import GhostView
 from app.features.plot_table import PlotTable
 from app.features.second_robot_view import SecondRobotView
@@ -30,10 +33,8 @@ from app.plotting.quantities import GHOST, Quantity
 from app.plotting.recorded_curves import Curves, RecordedCurves, Wanted, evaluate
 from app.plotting.second_quantities import SecondFrames, is_of_second, is_sampled, values_of_second
 from app.plotting.series import Series
+from app.simulation.batch_spread import OwnJoint, with_joints
 from app.simulation.messages import Loaded, Snapshot
-
-if TYPE_CHECKING:
-    import engine
 
 REMEMBERED = 20  # robots
 AT_ONCE = 200  # frames of a script's run evaluated per update; older ones are computed in the background
@@ -75,21 +76,45 @@ class PlotsView:
         )
         window.docks["Plots"].visibilityChanged.connect(self._set_seen)
         window.feature(SecondRobotView).changed.connect(self._take_second)
+        self._ghost = GhostInPlots(window, self.panel, self._show_again)
+        self._joints: tuple[OwnJoint, ...] = ()
         window.loaded.connect(self._set_robot)
+        window.refreshed.connect(self._follow_limits)
         window.framed.connect(self._show)
         window.closing.connect(self._remember)
         window.menus.context.watch(self.panel.stack, self._plot_at)
         window.menus.context.offer("first", self._put_entries, PLOT)
         window.menus.context.offer("plot", self._put_plots, JOINT, LINK)
 
+    def kept(self) -> dict[str, Any]:
+        """Return the plots, for a session."""
+        return {"plots": self.panel.layout_keys}
+
+    def restore(self, session: dict[str, Any]) -> None:
+        """Show a session's plots in place of the present ones."""
+        self.panel.set_plots(session_text.plots(session))
+
     def _set_robot(self, event: Loaded) -> None:
         """Restore the robot's last plots, or keep the current ones as far as its quantities allow."""
         self._remember()
         self._bench.probe.take()
         self._forget_run()
-        kept, self._watched, self._name, self._robot = self.panel.layout_keys, (), event.model.name, 0
-        self._catalogue = catalogue(event.model, ghost=True, second=self._second)
-        self.panel.set_quantities(self._catalogue, self._remembered().get(self._name, kept))
+        kept, self._name, self._robot = self.panel.layout_keys, event.model.name, 0
+        self._set_quantities(event.model, event.settings.joints, self._remembered().get(self._name, kept))
+
+    def _set_quantities(
+        self, model: engine.Model, joints: tuple[OwnJoint, ...], plots: Sequence[Sequence[str]]
+    ) -> None:
+        self._watched, self._joints = (), joints
+        self._catalogue = catalogue(with_joints(model, joints), ghost=True, second=self._second)
+        self.panel.set_quantities(self._catalogue, plots)
+
+    def _follow_limits(self) -> None:
+        """Take the effort limits that were set since, of which the plots draw lines."""
+        robot = self._bench.robot
+        if robot.model is not None and robot.settings.joints != self._joints:
+            self._forget_run()
+            self._set_quantities(robot.model, robot.settings.joints, self.panel.layout_keys)
 
     @property
     def _second(self) -> engine.Model | None:
@@ -99,7 +124,7 @@ class PlotsView:
         """Offer the second robot's quantities, and plot again those of the last plots; end those of one that left."""
         if (model := self._bench.robot.model) is None:
             return
-        self._catalogue = catalogue(model, ghost=True, second=self._second)
+        self._catalogue = catalogue(with_joints(model, self._joints), ghost=True, second=self._second)
         if all(self._catalogue.named(each.key) for each in self.panel.quantities if is_of_second(each)):
             self.panel.list.set_quantities(self._catalogue)
         else:
@@ -133,6 +158,11 @@ class PlotsView:
             self.panel.add(blocks)
         if probe.waits and not self._bench.robot.playing:
             self._bench.probe.send()
+
+    def _show_again(self) -> None:
+        """Show the recorded frame's curves again, of which those of the ghost may be others."""
+        if self._present is None and (frame := self._bench.replay.frame) is not None:
+            self._show_time(frame.time)
 
     def _sample_ghost(self, frame: Snapshot) -> None:
         """Add a sample of the ghost's quantities, which the window's live frames alone have."""
@@ -198,6 +228,7 @@ class PlotsView:
             self._newest = newest
         self.panel.show_recorded(None)
         self.panel.show_cursor(math.nan)
+        self._ghost.explain(recorded=False)
 
     # Recorded runs.
 
@@ -211,7 +242,8 @@ class PlotsView:
             self._forget_run()
             self._shown, self._last = run, run.last
         span = self._bench.replay.recording.span(run)
-        self.panel.show_recorded(self._sampled(run) | self._curves, span)
+        self.panel.show_recorded(self._sampled(run) | self._curves | self._ghost.curves(run), span)
+        self._ghost.explain(recorded=True)
         self.panel.show_cursor(time, self._values(run))
         self._work_out(run, span)
 
@@ -258,7 +290,7 @@ class PlotsView:
                 if curves.over or quantity not in self._curves:
                     self._curves[quantity] = sampled.get(quantity, Series()).filled(curves.time, value)
             if replay.active:
-                self.panel.show_recorded(sampled | self._curves, replay.recording.span(run))
+                self.panel.show_recorded(sampled | self._curves | self._ghost.curves(run), replay.recording.span(run))
         if not self._recorded.running:
             self._timer.stop()
 
@@ -303,9 +335,9 @@ class PlotsView:
             self._watched = wanted
             self._bench.probe.watch(wanted)
         run = self._present
-        if run is None and (frame := self._bench.replay.frame) is not None:
-            self._show_time(frame.time)
-        elif self._active and self._recorded_here and run is not None and len(run) > 1:
+        if run is None:
+            self._show_again()
+        elif self._active and self._recorded_here and len(run) > 1:
             self._newest = run
             self._work_out(run, self._bench.replay.recording.span(run))
 

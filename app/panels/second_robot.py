@@ -60,8 +60,6 @@ class SecondRobotPanel(QWidget):
                 item = QTableWidgetItem()
                 item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
                 self.table.setItem(row, column, item)
-        header = self.table.horizontalHeader()
-        self.table.setFixedHeight(header.sizeHint().height() + type_scale.row(ROW_HEIGHT) * len(ROWS) + 4)
         self.algorithm = QComboBox()
         for name in ("auto", *ALGORITHMS):
             self.algorithm.addItem(algorithm_name(name), name)
@@ -91,6 +89,8 @@ class SecondRobotPanel(QWidget):
         self.table.setHorizontalHeaderLabels(names)
         for column, name in enumerate(names):
             self.table.horizontalHeaderItem(column).setToolTip(name)
+        height = type_scale.row(ROW_HEIGHT) * len(ROWS)
+        self.table.setFixedHeight(self.table.horizontalHeader().sizeHint().height() + height + 4)
         for widget in (self.table, self.link, self.close_button):
             widget.setVisible(bool(second))
         self.open_button.setVisible(not second)

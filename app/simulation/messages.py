@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 import engine
-from app.simulation.batch_spread import ALONE, BatchSpread
+from app.simulation.batch_spread import ALONE, BatchSpread, OwnJoint
 from app.simulation.contacts import Contacts
 
 LEVEL = engine.Scene()
@@ -190,6 +190,8 @@ class Settings:
     """Velocity indices of joints under velocity control, by kd alone."""
     driven: frozenset[int] = frozenset()
     """Velocity indices of joints without gains."""
+    joints: tuple[OwnJoint, ...] = ()
+    """The joints whose effort limit, friction and damping were set here."""
     spread: BatchSpread = ALONE
 
     composed: bool = False

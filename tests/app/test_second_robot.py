@@ -338,7 +338,7 @@ def test_it_stands_on_the_ground_of_the_first(qtbot, opened, quadruped):
     assert scene.ground.normal[2] < 1
     wait(qtbot, lambda: not np.array_equal(getattr(second_state(window), "q", level), level))
     asked = quadruped.neutral()
-    asked[:3] += view.kept["place"]
+    asked[:3] += view.kept()["beside"]["place"]
     np.testing.assert_allclose(second_state(window).q, engine.put_down(quadruped, scene, asked), atol=1e-12)
     assert abs(second_state(window).q[2] - level[2]) > 0.01
     window.run.ground.trigger()
