@@ -44,7 +44,7 @@ from app.panels.speed import SpeedControl
 from app.picture.note import PictureNote
 from app.picture.pictures import renderer_name
 from app.picture.viewport import Viewport
-from app.simulation.messages import Configured, Event, LimitsReached, Loaded, Snapshot
+from app.simulation.messages import Configured, EffortsCut, Event, LimitsReached, Loaded, Snapshot
 from app.simulation.pace import IN_REAL_TIME
 from app.workbench import Workbench
 
@@ -205,6 +205,10 @@ class Window(QMainWindow):
             case LimitsReached(time, names):
                 which = names[0] if len(names) == 1 else f"{len(names)} joints"
                 self.bar.mention(f"{which} reached a position limit at {time:.3f} s")
+            case EffortsCut(time, (name,), (asked,), (limit,)):
+                self.bar.mention(f"{name}: effort {asked:.4g} asked, its limit {limit:.4g} acts since {time:.3f} s")
+            case EffortsCut(time, names):
+                self.bar.mention(f"{len(names)} joints: larger efforts asked than their limits, since {time:.3f} s")
         self.happened.emit(event)
 
     def _show_robot(self, event: Loaded) -> None:

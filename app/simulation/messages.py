@@ -354,6 +354,16 @@ class LimitsReached:
 
 
 @dataclass(frozen=True)
+class EffortsCut:
+    """Joint coordinates of which larger efforts are asked, N m or N, than their `limits`, to which these are cut."""
+
+    time: float
+    names: tuple[str, ...]
+    asked: tuple[float, ...]
+    limits: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class Configured:
     """The settings now in force. `refusal`: why the requested ones are not, in a sentence; else empty."""
 
@@ -375,6 +385,7 @@ Event = (
     | Refused
     | Stopped
     | LimitsReached
+    | EffortsCut
     | Configured
     | ControllerChanged
 )
