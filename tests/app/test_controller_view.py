@@ -95,8 +95,17 @@ def test_a_fault_pauses_with_its_line_and_a_saved_file_goes_on(qtbot, shown, cho
     assert "mine.py, line 2" in told.problem
     assert told.line == 2
     assert "0.05 else missing" in panel.excerpt.toPlainText()  # of the controller, not of the robot's file
+    press(qtbot, window, window.run.play)  # before the file is saved
+    before = bench.robot.time
+    wait(qtbot, lambda: bench.robot.time > before)
+    assert panel.isVisible()
+    assert window.statusBar().currentMessage().startswith("mine.py has failed: no efforts of it act; fix and save it")
+    press(qtbot, window, window.run.play)
+    wait(qtbot, lambda: not bench.robot.playing)
     path.write_text("def control(t, q, v):\n    return [2, -2]  # mended\n", encoding="utf-8")
     wait(qtbot, lambda: view.label.text() == "mine.py")
+    assert not panel.isVisible()
+    assert "has failed" not in window.statusBar().currentMessage()
     press(qtbot, window, window.run.play)
     wait(qtbot, lambda: bench.robot.newest is not None and bench.robot.newest.tau.tolist() == [2, -2])
 
