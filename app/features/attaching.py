@@ -16,6 +16,7 @@ from app.features.batch_view import BatchView
 from app.features.camera_views import CameraViews
 from app.features.compare_view import CompareView
 from app.features.contact_view import ContactView
+from app.features.controller_output import ControllerOutput
 from app.features.controller_view import ControllerView
 from app.features.copying import Copying
 from app.features.diagnostics_view import DiagnosticsView
@@ -88,6 +89,7 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     DriveView,
     TrajectoryDrives,
     ControllerView,
+    ControllerOutput,
     WrenchView,
     TimeView,
     RunExports,
