@@ -50,6 +50,7 @@ from app.features.run_exports import RunExports
 from app.features.scene_view import SceneView
 from app.features.second_robot_view import SecondRobotView
 from app.features.self_collision_view import SelfCollisionView
+from app.features.session_archive_view import SessionArchiveView
 from app.features.sessions import Sessions
 from app.features.shortcuts_sheet import ShortcutsSheet
 from app.features.simulation_choices import SimulationChoices
@@ -110,6 +111,7 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     XacroArguments,
     Generating,
     Sessions,
+    SessionArchiveView,
     Preferences,
     PaletteView,
     LessonView,
