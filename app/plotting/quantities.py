@@ -32,6 +32,8 @@ class Unit(NamedTuple):
     prefixes: bool = True
     """Whether the axes may use prefixes: mm, kN."""
     logarithmic: bool = False
+    whole: bool = False
+    """Whether the numbers are counts."""
 
     @property
     def label(self) -> str:
@@ -49,10 +51,10 @@ ANGLE, ANGULAR_VELOCITY, ANGULAR_ACCELERATION = (
 LENGTH, VELOCITY, ACCELERATION = Unit("m"), Unit("m/s"), Unit("m/s²")
 TORQUE, FORCE, ENERGY, POWER = Unit("N m"), Unit("N"), Unit("J"), Unit("W")
 MOMENTUM, ANGULAR_MOMENTUM = Unit("N s"), Unit("N m s")
-COUNT, RESIDUAL = Unit("", prefixes=False), Unit("", prefixes=False, logarithmic=True)
+COUNT, RESIDUAL = Unit("", prefixes=False, whole=True), Unit("", prefixes=False, logarithmic=True)
 _UNITS = (
     ANGLE, ANGULAR_VELOCITY, ANGULAR_ACCELERATION, LENGTH, VELOCITY, ACCELERATION, TORQUE, FORCE, ENERGY, POWER,
-    MOMENTUM, ANGULAR_MOMENTUM, COUNT,
+    MOMENTUM, ANGULAR_MOMENTUM,
 )  # fmt: skip
 GHOST = "ghost"
 """The subject of quantities of the ghost, which no robot's states have."""

@@ -49,6 +49,7 @@ def test_its_numbers_are_plotted_with_their_units_also_of_the_time_before(qtbot,
     assert np.isnan(panel.series[phase].value[: len(time) // 8]).all(), "none before it was logged"
     replay.seek(0.1)
     driven.refresh()
+    wait(qtbot, lambda: "0.50" in panel.charts[-1].names.text())  # and no count, which would have no decimals
     frame = replay.frame
     assert frame.logged == {"reference [rad]": pytest.approx(2 * (frame.time - dt), abs=1e-9), "phase": 0.5}
 
