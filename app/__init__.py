@@ -40,7 +40,7 @@ def run_app(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="catena", description="Open the simulator's window.")
     what = (
         "a URDF file to open, a xacro file with its arguments NAME:=VALUE, the name of a robot that ships, "
-        "a run (.npz), which plays, or a session (.catena) that File › Save session wrote"
+        "a run (.npz), which plays, or a session (.catena, or .zip with its robot) that File › Save session wrote"
     )
     parser.add_argument("robot", nargs="?", help=what)
     _add_sources(parser)

@@ -13,6 +13,7 @@ from app.plotting.quantities import LOGGED
 
 WINDOWS = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, math.inf)  # s
 WINDOW = 10.0
+WELCOME = "Tick quantities in the list, or choose one of the <b>Groups</b>."
 EACH = 8  # largest number of curves that one entry of the group menu adds
 GROUPS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("Joint &positions", "joint", ("position",)),

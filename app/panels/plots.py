@@ -17,7 +17,7 @@ from app.desktop.layouts import NO_MARGINS, vertical
 from app.panels.chart import Chart
 from app.panels.phase_plot import KEY, Pair, PhasePlots, phases_of_joints
 from app.panels.plot_saving import PlotSaving
-from app.panels.plot_tools import EACH, WINDOW, WINDOWS, PlotStack, PlotTools, nothing_of
+from app.panels.plot_tools import EACH, WELCOME, WINDOW, WINDOWS, PlotStack, PlotTools, nothing_of
 from app.panels.quantity_list import QuantityList
 from app.panels.time_axis import TimeAxis
 from app.plotting.catalogue import Catalogue
@@ -27,7 +27,6 @@ from app.plotting.series import Series
 
 REFRESH, MAX_CURVES = 67, 32  # ms between two frames, 15 fps; curves
 LIST_WIDTH, LIST_LEAST = 200, 150  # px
-WELCOME = "Tick quantities in the list, or choose one of the <b>Groups</b>."
 
 
 class PlotsPanel(QWidget):

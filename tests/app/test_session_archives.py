@@ -85,8 +85,7 @@ def test_the_same_archive_is_unpacked_once_and_another_one_beside_it(robot, tmp_
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["../out.stl", "/tmp/out.stl", "a/../../out.stl", "C:\\out.stl", "a\\..\\out.stl", "nul", "a//b", "x\n", "dir/"],
+    "name", ["../out.stl", "/out.stl", "a/../../out.stl", "C:\\out.stl", "a\\..\\out.stl", "nul", "a//b", "x\n", "dir/"]
 )
 def test_names_that_lead_elsewhere_are_refused_and_nothing_is_written(tmp_path, name):
     path = tmp_path / "inside" / "bad.zip"
