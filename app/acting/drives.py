@@ -1,4 +1,4 @@
-"""The drives of single joints: a position, velocity or effort, constant or periodic, and gravity compensation.
+"""The drives of single joints: a position, velocity or effort, constant, periodic or sampled; gravity compensation.
 
 Values that change with time or state are computed before each step, so that a run after a reset, or a branch from a
 recorded frame, repeats bit for bit. On a GPU gravity compensation needs a frame, and is computed every `PERIOD`.
@@ -7,18 +7,55 @@ recorded frame, repeats bit for bit. On a GPU gravity compensation needs a frame
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 import engine
 from app.simulation.attachments import Attachment, Poster
 from app.simulation.running import Running
 
 MODES = ("target", "velocity", "effort")
-WAVES = ("constant", "sine", "step")
+WAVES = ("constant", "sine", "step", "trajectory")
 PERIOD = 0.002  # s of simulated time, counted in steps, between computations of gravity compensation on a GPU
+
+
+class Samples(str):
+    """Values over time as text, which sessions keep as it is: each time, s, and its value, parted by spaces.
+
+    Raises ValueError for other texts, and for times that do not grow.
+    """
+
+    times: NDArray[np.floating]
+    """(N,), s."""
+    values: NDArray[np.floating]
+    """(N,), SI."""
+
+    def __new__(cls, text: str) -> Self:
+        """Return the samples in a text."""
+        made = super().__new__(cls, text)
+        try:
+            made.times, made.values = np.array(text.split(), float).reshape(-1, 2).T.copy()
+        except ValueError as error:
+            raise ValueError(f"the trajectory is {text[:40]!r}; expected times and values") from error
+        if not (made.times.size and np.isfinite([made.times, made.values]).all() and np.all(np.diff(made.times) > 0)):
+            raise ValueError(f"the trajectory is {text[:40]!r}; expected finite values at times that grow")
+        return made
+
+    @classmethod
+    def of(cls, times: Sequence[float], values: Sequence[float]) -> Self:
+        """Return the samples of times, s, that grow, and their values, SI."""
+        return cls(" ".join(f"{t!r} {x!r}" for t, x in zip(times, values, strict=True)))
+
+    def __deepcopy__(self, _: dict[int, Any]) -> Self:
+        return self  # nothing of it changes
+
+    def at(self, t: float) -> float:
+        """Return the value at the time t, s: linear between two samples, and that of the first or last beyond them."""
+        return float(np.interp(t, self.times, self.values))
 
 
 @dataclass(frozen=True)
@@ -27,7 +64,10 @@ class Drive:
 
     `value` is in rad or m in mode "target", the setpoint of the gains; per second in mode "velocity", held by kd; N m
     or N in mode "effort". "sine" adds ``amplitude · sin(2π t / period + phase)``, "step" adds the amplitude in the
-    second half of each period, which its `phase`, rad, shifts too. `weight` adds the effort of gravity compensation.
+    second half of each period, which its `phase`, rad, shifts too. "trajectory" has the values of `samples`, of which
+    `value` is the first. `weight` adds the effort of gravity compensation.
+
+    Raises ValueError for a trajectory without samples.
     """
 
     mode: str = "target"
@@ -37,6 +77,11 @@ class Drive:
     period: float = 2.0
     weight: bool = False
     phase: float = 0.0
+    samples: str = ""
+
+    def __post_init__(self) -> None:
+        if self.wave == "trajectory" and not isinstance(self.samples, Samples):
+            object.__setattr__(self, "samples", Samples(self.samples))
 
     @property
     def kind(self) -> str:
@@ -46,6 +91,8 @@ class Drive:
     @property
     def extremes(self) -> tuple[float, float]:
         """The least and the largest value of its wave."""
+        if isinstance(self.samples, Samples):
+            return float(self.samples.values.min()), float(self.samples.values.max())
         ends = {"sine": (-self.amplitude, self.amplitude), "step": (0.0, self.amplitude)}.get(self.wave, (0.0, 0.0))
         return self.value + min(ends), self.value + max(ends)
 
@@ -61,6 +108,8 @@ class Drive:
 
     def at(self, t: float) -> float:
         """Return the value at the time t, s."""
+        if isinstance(self.samples, Samples):
+            return self.samples.at(t)
         turn = t / self.period + self.phase / (2 * math.pi)
         if self.wave == "sine":
             return self.value + self.amplitude * math.sin(2 * math.pi * turn)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -16,6 +17,7 @@ from app.acting.loaded_robot import LoadedRobot
 from app.acting.saved_poses import joints_of_robot
 from app.acting.undoing import Actions, on_or_off, undoable
 from app.recording.replay import Replay
+from app.simulation.batch_spread import OwnJoint, with_joints
 from app.simulation.messages import Settings
 from app.simulation.running import Running, gains_of, softening
 from app.simulation.worker import Worker
@@ -37,12 +39,19 @@ def _pose_text(robot: LoadedRobot, index: int, value: float) -> str:
 def _drive_text(robot: LoadedRobot, index: int, _: object) -> str:
     row, drive = robot.coordinates[index], robot.newly_set.get(index) or robot.drive_of(index)
     wave = "" if drive.wave == "constant" else f"{drive.wave} about "
+    if drive.wave == "trajectory":
+        return f"Drive {row.label}: trajectory"
     return f"Drive {row.label}: {drive.kind} {wave}{row.format(drive.value, drive.mode)}"
 
 
 def _gains_text(robot: LoadedRobot, index: int, gains: tuple[float, float] | None, *others: int) -> str:
     label = f"{1 + len(others)} joints" if others else robot.coordinates[index].label
     return f"Automatic gains of {label}" if gains is None else f"Gains of {label}: {gains[0]:.4g}, {gains[1]:.4g}"
+
+
+def _own_text(robot: LoadedRobot, own: Mapping[int, OwnJoint | None]) -> str:
+    label = f"{len(own)} joints" if len(own) > 1 else robot.coordinates[next(iter(own))].label
+    return f"Effort limit and friction of {label}"
 
 
 class JointDriving:
@@ -150,13 +159,16 @@ class JointDriving:
     def set_drive(self, index: int, value: float) -> None:
         """Set the value of coordinate `index` in its drive mode: rad or m, per second, or N m or N.
 
-        It is clamped to the joint's limits. The rest of the drive is unchanged.
+        It is clamped to the joint's limits. The rest of the drive is unchanged, but for a trajectory, which ends.
         """
         self._require_present("drive joints")
         robot, row = self._robot, self._robot.coordinates[index]
         if not row.driveable:
             raise ValueError(f"{row.name} follows another joint and has no drive of its own")
-        self._set(index, replace(robot.drives[row.effort_v] or Drive(robot.mode(index)), value=value))
+        drive = robot.drives[row.effort_v] or Drive(robot.mode(index))
+        if drive.wave == "trajectory":
+            drive = replace(drive, wave="constant", samples="")
+        self._set(index, replace(drive, value=value))
 
     @undoable(_drive_text)
     def set_joint_drive(self, index: int, drive: Drive) -> None:
@@ -232,6 +244,20 @@ class JointDriving:
         kept = [each for each in settings.gains if each[0] not in every]
         own = [] if gains is None else [(v, *gains) for v in every]
         self._configuring.configure(replace(settings, gains=tuple(sorted([*kept, *own]))))
+
+    def own(self, index: int, settings: Settings | None = None) -> OwnJoint:
+        """Return the numbers of coordinate `index`, those of a recorded frame's `settings` if not of now."""
+        robot, v = self._robot, self._robot.coordinates[index].effort_v
+        model = with_joints(robot.model, (settings or robot.settings).joints)
+        return OwnJoint(v, *(float(each[v]) for each in (model.effort_limit, model.friction, model.damping)))
+
+    @undoable(_own_text)
+    def set_own(self, own: Mapping[int, OwnJoint | None]) -> None:
+        """Set effort limits, friction and damping of joints, by coordinate; None for those of the file."""
+        self._require_present("set limits and friction")
+        settings, every = self._robot.settings, {self._robot.coordinates[k].effort_v for k in own}
+        kept = [each for each in settings.joints if each.v not in every]
+        self._configuring.configure(replace(settings, joints=tuple(sorted([*kept, *filter(None, own.values())]))))
 
 
 def _aim(v: frozenset[int], running: Running) -> None:

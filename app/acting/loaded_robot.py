@@ -10,6 +10,7 @@ import numpy as np
 import engine
 from app.acting.coordinates import Coordinate, coordinates
 from app.acting.drives import Drive, DriveControls
+from app.simulation.batch_spread import with_joints
 from app.simulation.messages import Loaded, Settings, Snapshot
 
 
@@ -19,7 +20,6 @@ class LoadedRobot:
     def __init__(self, drives: DriveControls):
         self.drives = drives
         self.model: engine.Model | None = None
-        self.coordinates: tuple[Coordinate, ...] = ()
         self.settings = Settings(automatic=True)
         self.floating = False
         """Whether the file's root link was set free of the world."""
@@ -46,7 +46,7 @@ class LoadedRobot:
 
     def update_from(self, event: Loaded) -> None:
         """Become another robot, paused at time zero."""
-        self.model, self.coordinates, self.settings = event.model, coordinates(event.model), event.settings
+        self.model, self.settings = event.model, event.settings
         self.start, self.initial, self.time, self.playing = event.start, event.start.copy(), 0.0, False
         self.newest, self.placed, self.overloaded = None, None, ()
         self.newly_set.clear()
@@ -57,6 +57,11 @@ class LoadedRobot:
         self.time, self.newest = frame.time, frame
         if self.placed is not None and np.array_equal(frame.q, self.placed):
             self.placed = None
+
+    @property
+    def coordinates(self) -> tuple[Coordinate, ...]:
+        """Its rows, with the effort limits in force."""
+        return () if self.model is None else coordinates(with_joints(self.model, self.settings.joints))
 
     @property
     def q(self) -> np.ndarray:
@@ -131,7 +136,8 @@ class LoadedRobot:
         settings, self.overloaded = self.settings, ()
         if self.playing and settings.gravity and settings.held and not self.floats:
             q = self.initial if self.newest is None else self.newest.q
-            heavy = np.abs(engine.static_loads(settings.under_gravity(self.model), q)) > self.model.effort_limit
+            limits = with_joints(self.model, settings.joints).effort_limit
+            heavy = np.abs(engine.static_loads(settings.under_gravity(self.model), q)) > limits
             held = (self.coordinates[k] for k in sorted(self.drives_now.held_rows))
             self.overloaded = tuple(row.name for row in held if heavy[row.effort_v])
 

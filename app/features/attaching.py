@@ -57,6 +57,7 @@ from app.features.study_view import StudyView
 from app.features.text_size import TextSize
 from app.features.time_view import TimeView
 from app.features.timing_view import TimingView
+from app.features.trajectory_drives import TrajectoryDrives
 from app.features.typed_pose import TypedPose
 from app.features.undo_view import UndoView
 from app.features.waiting import Waiting
@@ -85,6 +86,7 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     PoseMenu,
     Copying,
     DriveView,
+    TrajectoryDrives,
     ControllerView,
     WrenchView,
     TimeView,

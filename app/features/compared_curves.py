@@ -8,6 +8,7 @@ from app.features.ghost_view import GhostView
 from app.features.window_type import Window
 from app.panels.plots import PlotsPanel
 from app.plotting.recorded_curves import RecordedCurves, Wanted
+from app.plotting.second_quantities import is_sampled
 from app.plotting.series import Series
 
 POLL_INTERVAL = 100  # ms between two checks for computed curves
@@ -39,7 +40,8 @@ class ComparedCurves:
             self._request()
 
     def _request(self) -> None:
-        ghost, quantities = self._ghosts.recorded, self._panel.quantities
+        ghost = self._ghosts.recorded
+        quantities = tuple(filter(is_sampled, self._panel.quantities))
         if ghost is not None and self._work is not None and quantities and self._panel.isVisible():
             run = ghost.run
             self._work.want(Wanted(run, run.first, run.last, 0, quantities, self._bench.robot.coordinates))

@@ -10,6 +10,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from itertools import pairwise
 from types import MappingProxyType
+from typing import Any
 
 from PyQt6.QtCore import QModelIndex
 from PyQt6.QtWidgets import QMenu, QWidget
@@ -20,6 +21,7 @@ from app.desktop.actions import MESSAGE, NO_ROBOT, acts_on_robot, make_action, o
 from app.desktop.context_menus import JOINT, Clicked
 from app.features.window_type import Window
 from app.panels.joint_form import JointForm
+from app.simulation.batch_spread import OwnJoint
 from app.simulation.messages import Loaded, Settings, Snapshot
 
 REFRESH = 0.1  # s between two updates of changing values
@@ -56,6 +58,7 @@ class DriveView:
         self.form.away.clicked.connect(self._table.close_row)
         joints = self._bench.joints
         self.form.gains_asked.connect(lambda gains: self._act(joints.set_gains, self.index, gains, *self._others))
+        self.form.own_asked.connect(self._set_own)
         self._table.driven.connect(partial(self._act, joints.set_drive))
         self._table.mode_asked.connect(partial(self._act, joints.drive))
         window.loaded.connect(self._on_loaded)
@@ -77,6 +80,9 @@ class DriveView:
         automatic = partial(self._act, self._bench.joints.set_gains, joint.number, None, *others)
         gains = menu.addAction("Auto&matic gains", lambda: automatic())
         gains.setEnabled(row.holdable and row.effort_v in with_gains)
+        own = {each.v for each in self._bench.robot.settings.joints}
+        of_file = partial(self._act, self._bench.joints.set_own, dict.fromkeys([joint.number, *others]))
+        menu.addAction("Effort limit and &friction of the file", lambda: of_file()).setEnabled(row.effort_v in own)
         if row.driveable:
             menu.addAction("&Drive…", lambda: self.choose(joint.number))
 
@@ -143,7 +149,7 @@ class DriveView:
         drives = bench.inputs.drives(bench.shown)
         self._show_in_table(drives)
         if not 0 <= self.index < len(bench.robot.coordinates):
-            self.form.show_joint(None, Drive(), (0.0, 0.0))
+            self.form.show_joint(None, Drive(), (0.0, 0.0), OwnJoint(-1, 0.0, 0.0, 0.0))
             return
         self._show_drive(drives)
         self._due = 0.0
@@ -152,6 +158,7 @@ class DriveView:
 
     def _show_in_table(self, drives: JointDrives) -> None:
         self._settings_shown, self._special_shown = drives.settings, drives.special
+        self._table.table.rows = self._bench.robot.coordinates  # their effort limits may be others
         self._table.show_held(drives.held_rows)
         self._table.show_drives(drives.special_rows)
 
@@ -163,7 +170,7 @@ class DriveView:
             gains = bench.joints.gains(self.index, settings) if row.holdable else (0.0, 0.0)
             self._gains_of, self._gains = key, gains
         self._drive_shown = drives[self.index]
-        self.form.show_joint(row, self._drive_shown, self._gains)
+        self.form.show_joint(row, self._drive_shown, self._gains, bench.joints.own(self.index, settings))
         self._form_shown = self.form.drive()
         if self._others:
             self._others_shown = [drives[k] for k in self._others]
@@ -219,6 +226,13 @@ class DriveView:
 
         self._act(drive_all)
         self._warn_of_limits(self.index)
+
+    def _set_own(self, name: str, value: float) -> None:
+        """Set one of the own numbers of the form's joint, and of those edited with it."""
+        joints = self._bench.joints
+        changed: dict[str, Any] = {name: value}
+        own = {k: joints.own(k)._replace(**changed) for k in (self.index, *self._others)}
+        self._act(joints.set_own, own)
 
     def _warn_of_limits(self, index: int) -> None:
         """Say that a wave goes beyond the limits of its joint, which stops it there."""

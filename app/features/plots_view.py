@@ -6,12 +6,13 @@ import json
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from PyQt6.QtCore import QPoint, Qt, QTimer
 from PyQt6.QtWidgets import QMenu
 
+import engine
 from app.desktop.actions import MESSAGE
 from app.desktop.context_menus import JOINT, LINK, PLOT, Clicked
 from app.desktop.docks import BOTTOM, Dock
@@ -19,8 +20,10 @@ from app.desktop.settings import setting
 from app.features import session_text
 from app.features.batch_view import BatchView
 from app.features.compared_curves import ComparedCurves
+from app.features.ghost_in_plots import GhostInPlots
 from app.features.ghost_view import GhostView
 from app.features.plot_table import PlotTable
+from app.features.second_robot_view import SecondRobotView
 from app.features.window_type import Window
 from app.panels.phase_plot import Pair
 from app.panels.plots import PlotsPanel
@@ -28,11 +31,10 @@ from app.plotting.catalogue import Catalogue, catalogue
 from app.plotting.probe import Samples
 from app.plotting.quantities import GHOST, Quantity
 from app.plotting.recorded_curves import Curves, RecordedCurves, Wanted, evaluate
+from app.plotting.second_quantities import SecondFrames, is_of_second, is_sampled, values_of_second
 from app.plotting.series import Series
+from app.simulation.batch_spread import OwnJoint, with_joints
 from app.simulation.messages import Loaded, Snapshot
-
-if TYPE_CHECKING:
-    import engine
 
 REMEMBERED = 20  # robots
 AT_ONCE = 200  # frames of a script's run evaluated per update; older ones are computed in the background
@@ -73,7 +75,11 @@ class PlotsView:
             lambda on: self.panel.list.search.setFocus() if on else window.viewport.setFocus()
         )
         window.docks["Plots"].visibilityChanged.connect(self._set_seen)
+        window.feature(SecondRobotView).changed.connect(self._take_second)
+        self._ghost = GhostInPlots(window, self.panel, self._show_again)
+        self._joints: tuple[OwnJoint, ...] = ()
         window.loaded.connect(self._set_robot)
+        window.refreshed.connect(self._follow_limits)
         window.framed.connect(self._show)
         window.closing.connect(self._remember)
         window.menus.context.watch(self.panel.stack, self._plot_at)
@@ -93,9 +99,42 @@ class PlotsView:
         self._remember()
         self._bench.probe.take()
         self._forget_run()
-        kept, self._watched, self._name, self._robot = self.panel.layout_keys, (), event.model.name, 0
-        self._catalogue = catalogue(event.model, ghost=True)
-        self.panel.set_quantities(self._catalogue, self._remembered().get(self._name, kept))
+        kept, self._name, self._robot = self.panel.layout_keys, event.model.name, 0
+        self._set_quantities(event.model, event.settings.joints, self._remembered().get(self._name, kept))
+
+    def _set_quantities(
+        self, model: engine.Model, joints: tuple[OwnJoint, ...], plots: Sequence[Sequence[str]]
+    ) -> None:
+        self._watched, self._joints = (), joints
+        self._catalogue = catalogue(with_joints(model, joints), ghost=True, second=self._second)
+        self.panel.set_quantities(self._catalogue, plots)
+
+    def _follow_limits(self) -> None:
+        """Take the effort limits that were set since, of which the plots draw lines."""
+        robot = self._bench.robot
+        if robot.model is not None and robot.settings.joints != self._joints:
+            self._forget_run()
+            self._set_quantities(robot.model, robot.settings.joints, self.panel.layout_keys)
+
+    @property
+    def _second(self) -> engine.Model | None:
+        return self._window.feature(SecondRobotView).model
+
+    def _take_second(self) -> None:
+        """Offer the second robot's quantities, and plot again those of the last plots; end those of one that left."""
+        if (model := self._bench.robot.model) is None:
+            return
+        self._catalogue = catalogue(with_joints(model, self._joints), ghost=True, second=self._second)
+        if all(self._catalogue.named(each.key) for each in self.panel.quantities if is_of_second(each)):
+            self.panel.list.set_quantities(self._catalogue)
+        else:
+            self.panel.set_quantities(self._catalogue, self.panel.layout_keys)
+        missing, self.panel.missing = self.panel.missing, []
+        for key in missing:
+            if (quantity := self._catalogue.named(key)) is None:
+                self.panel.missing.append(key)
+            else:
+                self.panel.plot(quantity)
 
     def _show(self, frame: Snapshot) -> None:
         probe = self._bench.probe
@@ -112,12 +151,18 @@ class PlotsView:
             self._show_present(present)
         blocks = [block for block in probe.take() if block.robot == self._robot]
         self._sample_ghost(frame)
+        self._sample_second(frame)
         if present is not None and present is self._bench.replay.growing:
             self._take_of_script(present)
         else:  # the window's own simulation, which waits while a script is followed
             self.panel.add(blocks)
         if probe.waits and not self._bench.robot.playing:
             self._bench.probe.send()
+
+    def _show_again(self) -> None:
+        """Show the recorded frame's curves again, of which those of the ghost may be others."""
+        if self._present is None and (frame := self._bench.replay.frame) is not None:
+            self._show_time(frame.time)
 
     def _sample_ghost(self, frame: Snapshot) -> None:
         """Add a sample of the ghost's quantities, which the window's live frames alone have."""
@@ -128,9 +173,21 @@ class PlotsView:
             values = np.array([[numbers[each.kind] for each in plotted]])
             self.panel.add([Samples(frame.robot, plotted, np.array([frame.time]), values)])
 
+    def _sample_second(self, frame: Snapshot) -> None:
+        """Add a sample of the second robot's quantities, in the first one's time."""
+        plotted, state = tuple(filter(is_of_second, self.panel.quantities)), frame.second_robot
+        if self._active and plotted and state is not None and not frame.recorded and self._second is not None:
+            values = values_of_second(self._second, [state], plotted)
+            self.panel.add([Samples(frame.robot, plotted, np.array([frame.time]), values)])
+
     @property
     def _sampled_here(self) -> tuple[Quantity, ...]:
         """The plotted quantities that states of the robot have."""
+        return tuple(filter(is_sampled, self.panel.quantities))
+
+    @property
+    def _recorded_here(self) -> tuple[Quantity, ...]:
+        """The plotted quantities that frames of the recording have."""
         return tuple(each for each in self.panel.quantities if each.subject != GHOST)
 
     @property
@@ -171,6 +228,7 @@ class PlotsView:
             self._newest = newest
         self.panel.show_recorded(None)
         self.panel.show_cursor(math.nan)
+        self._ghost.explain(recorded=False)
 
     # Recorded runs.
 
@@ -184,18 +242,20 @@ class PlotsView:
             self._forget_run()
             self._shown, self._last = run, run.last
         span = self._bench.replay.recording.span(run)
-        self.panel.show_recorded(self._sampled(run) | self._curves, span)
+        self.panel.show_recorded(self._sampled(run) | self._curves | self._ghost.curves(run), span)
+        self._ghost.explain(recorded=True)
         self.panel.show_cursor(time, self._values(run))
         self._work_out(run, span)
 
     def _sampled(self, run: engine.Run) -> dict[Quantity, Series]:
-        """Return the curves sampled while the run was live."""
-        return dict(self.panel.sampled) if run is self._newest else {}
+        """Return the curves sampled while the run was live; the second robot's, of a sample a frame, are computed."""
+        sampled = self.panel.sampled if run is self._newest else {}
+        return {quantity: line for quantity, line in sampled.items() if not is_of_second(quantity)}
 
     def _lacking(self, run: engine.Run, times: np.ndarray) -> tuple[Quantity, ...]:
         """Return the plotted quantities that lack samples at some of these times."""
         sampled = self._sampled(run)
-        return tuple(each for each in self._sampled_here if each not in sampled or np.any(sampled[each].lacks(times)))
+        return tuple(each for each in self._recorded_here if each not in sampled or np.any(sampled[each].lacks(times)))
 
     def _values(self, run: engine.Run) -> dict[Quantity, float]:
         """Return the values at the current frame of quantities without a sample there."""
@@ -207,7 +267,8 @@ class PlotsView:
         return dict(zip(lacking, values[0].tolist(), strict=True)) if len(values) else {}
 
     def _wanted(self, run: engine.Run, quantities: tuple[Quantity, ...]) -> Wanted:
-        return Wanted(run, run.first, run.last, self._robot, quantities, self._bench.robot.coordinates)
+        second = None if self._second is None else SecondFrames(self._second, self._bench.inputs.second_robot_in)
+        return Wanted(run, run.first, run.last, self._robot, quantities, self._bench.robot.coordinates, second)
 
     def _work_out(self, run: engine.Run, span: tuple[float, float]) -> None:
         if lacking := self._lacking(run, np.linspace(span[0], max(span[0], span[1] - SLACK), CHECKED_TIMES)):
@@ -229,7 +290,7 @@ class PlotsView:
                 if curves.over or quantity not in self._curves:
                     self._curves[quantity] = sampled.get(quantity, Series()).filled(curves.time, value)
             if replay.active:
-                self.panel.show_recorded(sampled | self._curves, replay.recording.span(run))
+                self.panel.show_recorded(sampled | self._curves | self._ghost.curves(run), replay.recording.span(run))
         if not self._recorded.running:
             self._timer.stop()
 
@@ -274,9 +335,9 @@ class PlotsView:
             self._watched = wanted
             self._bench.probe.watch(wanted)
         run = self._present
-        if run is None and (frame := self._bench.replay.frame) is not None:
-            self._show_time(frame.time)
-        elif wanted and run is not None and len(run) > 1:
+        if run is None:
+            self._show_again()
+        elif self._active and self._recorded_here and len(run) > 1:
             self._newest = run
             self._work_out(run, self._bench.replay.recording.span(run))
 

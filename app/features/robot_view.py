@@ -11,6 +11,7 @@ import engine
 from app.acting.coordinates import rows_of
 from app.desktop.context_menus import LINK, Clicked
 from app.desktop.docks import LEFT, Dock
+from app.features.whole_robot import WholeRobot
 from app.features.window_type import Window
 from app.panels.inspection import fixed_facts, live_facts, robot_facts
 from app.panels.robot import LINK as LINK_ROLE
@@ -43,6 +44,7 @@ class RobotView:
         docks = (window.docks[title].visibilityChanged for title in ("Robot", "Joints"))
         for signal in (*docks, self._facts.visibility_changed):
             signal.connect(self._show_again)
+        self.whole = WholeRobot(window, self._show_again)
         window.loaded.connect(self._on_loaded)
         window.framed.connect(self._show)
         window.refreshed.connect(self._show_again)  # after other gravity
@@ -103,8 +105,9 @@ class RobotView:
             return
         self._due = now + REFRESH
         link, model = self.selection.link, frame.model
-        of_link = (*live_facts(model, link, frame), *fixed_facts(model, link)) if link >= 0 else ()
-        robot = robot_facts(model, frame, self._nominal(frame)) if not of_link or len(shown) > 1 else ()
+        whole = self.whole.model
+        of_link = (*live_facts(model, link, frame), *fixed_facts(model, link, whole)) if link >= 0 else ()
+        robot = robot_facts(model, frame, self._nominal(frame), whole) if not of_link or len(shown) > 1 else ()
         for each in shown:  # if both are visible, the link is beside the tree and the robot below its joints
             alone = len(shown) == 1
             each.show_sections((of_link or robot) if alone else robot if each is self._facts else of_link)

@@ -52,6 +52,8 @@ TIP = "Load a second robot and simulate both side by side"
 class SecondRobotView(QObject):
     """Loads the second robot, simulates it, and shows it in the viewport and in its dock."""
 
+    changed = pyqtSignal()
+    """`model` has changed."""
     _reported = pyqtSignal(str)
     _mesh_read = pyqtSignal()
 
@@ -158,6 +160,7 @@ class SecondRobotView(QObject):
         self._window.docks.show_in_front("Second robot")
         self._scene.load(self._mesh_read.emit, apart=True, simplify=True)
         self._take_meshes()
+        self.changed.emit()
         self._window.refresh()
 
     def _take_meshes(self) -> None:
@@ -224,6 +227,7 @@ class SecondRobotView(QObject):
         self.panel.show_names("", "")
         self._window.feature(DiagnosticsView).set_of_second([])
         self._set_note(EMPTY)
+        self.changed.emit()
         self._window.refresh()
 
     def _dismiss(self) -> None:
@@ -322,7 +326,8 @@ class SecondRobotView(QObject):
             for column, (model, seconds, name, energy) in enumerate((
                 (frame.model, frame.time, self._bench.computation.algorithm,
                  own_energy(frame.model, frame.q, frame.v, frame.link_poses)),
-                (state.model, state.time, state.algorithm, own_energy(state.model, state.q, state.v, state.link_poses)),
+                (state.model, state.time, state.algorithm,
+                 own_energy(state.simulated, state.q, state.v, state.link_poses)),
             )):  # fmt: skip
                 prefix, per_joule = prefix_for(typical_work(float(alone(model).mass.sum())))
                 energies = (f"{per_joule * each:.3f} {prefix}J" for each in energy)

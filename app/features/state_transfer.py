@@ -45,6 +45,7 @@ def transfer_settings(settings: Settings, before: engine.Model, model: engine.Mo
         settings,
         driven=frozenset(now[v] for v in settings.driven if v in now),
         by_velocity=frozenset(now[v] for v in settings.by_velocity if v in now),
+        joints=tuple(sorted(each._replace(v=now[each.v]) for each in settings.joints if each.v in now)),
         gains=tuple(sorted((now[v], kp, kd) for v, kp, kd in settings.gains if v in now)),
     )
 

@@ -15,6 +15,7 @@ from app.features.window_type import Window
 from app.gl.pushes import Push, of_links
 from app.panels.wrenches import WrenchPanel
 from app.simulation.messages import Loaded, Snapshot
+from app.simulation.second_robot import is_free
 
 TIP = "Apply a force and a moment to a link (E)"
 
@@ -46,8 +47,12 @@ class WrenchView:
         push.setEnabled(bool(self._bench.robot.model.link_body[link.number] >= 0))
 
     def _on_loaded(self, event: Loaded) -> None:
-        links = np.flatnonzero(event.model.link_body >= 0).tolist()
-        self.panel.set_links(links, [event.model.link_names[link] for link in links])
+        model = event.model
+        links = np.flatnonzero(model.link_body >= 0).tolist()
+        own = [link for link in links if model.part_of_link[link] == 0] or [-1]
+        heaviest = max(own, key=lambda link: model.mass[model.link_body[link]] if link >= 0 else 0.0)
+        chosen = heaviest if is_free(model) else own[-1]  # the tip of an arm
+        self.panel.set_links(links, [model.link_names[link] for link in links], chosen)
 
     def _show(self) -> None:
         self._shown = self._bench.inputs.wrenches

@@ -23,7 +23,7 @@ from app.plotting.series import Series, statistics
 DASHES = ((Qt.PenStyle.SolidLine, "━"), (Qt.PenStyle.DashLine, "╍"), (Qt.PenStyle.DotLine, "┅"))
 """Line styles, used in turn once all colours are taken, and the characters that show them beside the names."""
 COMPARED, COMPARED_TEXT = Qt.PenStyle.DashDotLine, "╍·╍"
-"""The line style of another run's curves, which have their quantity's colour."""
+"""The line style of another run's curves."""
 STYLES = theme.CURVE_COUNT * len(DASHES)
 LEAST_HEIGHT, NAMES = 100, 24  # px: of the canvas, and of the names above it
 MARGIN = 0.06  # share of the values' span, added above and below
@@ -53,7 +53,7 @@ class NamedPlot(QWidget):
         self.names.setProperty("ground", True)
         self.names.linkActivated.connect(lambda link: self.removed.emit(curves[int(link)]))
         vertical(self.names, (self.canvas, 1), of=self, margins=NO_MARGINS, spacing=0)
-        self._least = height
+        self._least, self._curves = height, curves
         self._parts: tuple[Sequence[tuple[str, ...]], bool, str] = (), False, ""
         self._keep_height()
         self.canvas.zoomed.connect(self._zoomed)
@@ -70,13 +70,14 @@ class NamedPlot(QWidget):
     def _show_names(self, parts: Sequence[tuple[str, ...]], removable: bool, before: str = "") -> None:
         """Show each curve's name and values, rich texts, with a link that removes it if `removable`.
 
-        All are in one line, or in columns if that is too long.
+        Parts beyond the plot's own curves, as of another run, have none. All are in one line, or in columns if that is
+        too long.
         """
         self._parts = parts, removable, before
         if self.robot_name and parts:
             before = f'<span style="color:{theme.COLORS["faint"]}">{self.robot_name}</span>&nbsp;&nbsp; {before}'
         link = f'<a href="%d" style="color:{theme.COLORS["faint"]};text-decoration:none" title="Remove">✕</a>'
-        links = [f"&nbsp;{link % k}" if removable else "" for k in range(len(parts))]
+        links = [f"&nbsp;{link % k}" if removable and k < len(self._curves) else "" for k in range(len(parts))]
         cells = [(name, *(f'<b style="{AS_IT_IS}">{each}</b>' for each in values)) for name, *values in parts]
         words = [(name, f'<b style="{AS_IT_IS}">{"&nbsp;".join(values)}</b>') for name, *values in parts]
         text = before + "&nbsp;&nbsp; ".join(
@@ -128,7 +129,9 @@ class Chart(NamedPlot):
         self.has_statistics = False
         """Whether minimum, maximum, mean and RMS of each curve over the visible time follow its value."""
         self._styles: dict[Quantity, int] = {}
-        self._compared = ""  # the name of the run whose curves are drawn beside these
+        self.reason = ""
+        """Why curves are empty, for the head of the plot; "" if there is nothing to say."""
+        self._compared: tuple[Mapping[Quantity, Series], str] = {}, ""  # of the run drawn beside these, and its name
 
     # The curves.
 
@@ -148,6 +151,12 @@ class Chart(NamedPlot):
     def tint(self, quantity: Quantity) -> str:
         """Return the colour of a quantity's curve."""
         return theme.curve_color(self._styles[quantity])
+
+    def tint_of_other(self, quantity: Quantity) -> str:
+        """Return the colour of another run's curve of a quantity: none of this plot's own, as long as there are any."""
+        own = {style % theme.CURVE_COUNT for style in self._styles.values()}
+        free = [each for each in range(theme.CURVE_COUNT) if each not in own] or [*range(theme.CURVE_COUNT)]
+        return theme.curve_color(free[self.quantities.index(quantity) % len(free)])
 
     def dash(self, quantity: Quantity) -> tuple[Qt.PenStyle, str]:
         """Return how the curve of a quantity is dashed, and that dash as text."""
@@ -189,13 +198,14 @@ class Chart(NamedPlot):
         `limits` adds lines at the limits of the curves' joints.
         """
         canvas, (start, end) = self.canvas, self.canvas.time
-        self._compared = run if any(quantity in compared for quantity in self.quantities) else ""
-        lines = [(each, series[each], each.label, self.dash(each)[0]) for each in self.quantities]
-        lines += [(e, compared[e], f"{run}: {e.label}", COMPARED) for e in self.quantities if e in compared]
+        others = [each for each in self.quantities if each in compared]
+        self._compared = {each: compared[each] for each in others}, run if others else ""
+        lines = [(each, series[each], each.label, self.tint(each), self.dash(each)[0]) for each in self.quantities]
+        lines += [(e, compared[e], f"{run}: {e.label}", self.tint_of_other(e), COMPARED) for e in others]
         canvas.curves = []
-        for quantity, line, name, dash in lines:
+        for quantity, line, name, color, dash in lines:
             time, value = line.between(start, end, max(int(canvas.area.width()), 50))
-            canvas.curves.append(Curve(name, self.tint(quantity), dash, time, in_unit(quantity, line, value)))
+            canvas.curves.append(Curve(name, color, dash, time, in_unit(quantity, line, value)))
         ends = {(end, self.tint(each)) for each in self.quantities for end in each.limits if math.isfinite(end)}
         canvas.limits = [(end * canvas.unit.scale, color) for end, color in sorted(ends)] if limits else []
         if self.fits:
@@ -220,22 +230,28 @@ class Chart(NamedPlot):
         faint = theme.COLORS["faint"]
         parts: list[tuple[str, ...]] = []
         title = f'<span style="color:{faint}">{self.canvas.title}:</span>&nbsp; ' if self._titled else ""
-        if self._compared:
-            title = (
-                f'<span style="color:{faint}">{COMPARED_TEXT}&nbsp;{escape(self._compared)}</span>&nbsp;&nbsp; {title}'
-            )
+        compared, run = self._compared
+        for note in (f"{COMPARED_TEXT}&nbsp;{escape(run)}" if run else "", escape(self.reason)):
+            title = f'<span style="color:{faint}">{note}</span>&nbsp;&nbsp; {title}' if note else title
         for quantity in self.quantities:
             line, value = series[quantity], math.nan
             if len(line) or quantity in known:
-                at = known[quantity] if quantity in known else _at(line, time)
-                value = float(in_unit(quantity, line, np.array([at]))[0])
-            number, _, unit = self.canvas.wording(value).partition(" ")
-            room = FIGURE_SPACE * (WIDTH - len(number))
-            wording = f"{room}{number}&nbsp;{unit}".replace(" ", "&nbsp;").replace("/", f"/{WORD_JOINER}")
-            dash = f'<span style="color:{self.tint(quantity)}">{self.dash(quantity)[1]}</span>&nbsp;'
-            name = dash + escape(self._short(quantity)).replace(" ", "&nbsp;")
-            parts.append((name, wording, *(self._statistics(quantity, line) if self.has_statistics else ())))
+                value = known[quantity] if quantity in known else _at(line, time)
+            parts.append(self._part(quantity, line, value, self.tint(quantity), self.dash(quantity)[1]))
+        for quantity, line in compared.items():
+            value = _at(line, time) if len(line) else math.nan
+            parts.append(self._part(quantity, line, value, self.tint_of_other(quantity), COMPARED_TEXT))
         self._show_names(parts, removable, title if parts else f'<span style="color:{faint}">{EMPTY}</span>')
+
+    def _part(self, quantity: Quantity, line: Series, value: float, color: str, dash: str) -> tuple[str, ...]:
+        """Return the name of a curve and its value, SI, and its statistics where they are shown, as rich texts."""
+        value = float(in_unit(quantity, line, np.array([value]))[0]) if math.isfinite(value) else value
+        number, _, unit = self.canvas.wording(value).partition(" ")
+        room = FIGURE_SPACE * (WIDTH - len(number))
+        wording = f"{room}{number}&nbsp;{unit}".replace(" ", "&nbsp;").replace("/", f"/{WORD_JOINER}")
+        name = escape(self._short(quantity)).replace(" ", "&nbsp;")
+        named = f'<span style="color:{color}">{dash}</span>&nbsp;{name}'
+        return named, wording, *(self._statistics(quantity, line) if self.has_statistics else ())
 
     def _statistics(self, quantity: Quantity, line: Series) -> tuple[str, ...]:
         """Return minimum, maximum, mean and RMS of a curve over the visible time, as rich text."""

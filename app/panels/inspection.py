@@ -24,6 +24,8 @@ from app.simulation.support import support_of
 
 ROUNDED = 0.005  # of an effort limit, which is shown in whole percents
 FIXED = "fixed to the world: no moving mass"
+TOTAL_TIP = "of all links, also those that are fixed to the world and move nowhere"
+WHOLE_COM = "the centre of mass of all links, also of those that are fixed to the world"
 NET_TIP = "The force of all contacts on the robot, as vectors: in a grasp they cancel"
 SUM_TIP = "The magnitudes of the contact forces added up, as of both fingers in a grasp"
 FREE_TIP = "The root link moves freely"
@@ -84,17 +86,22 @@ def mass_of(model: engine.Model, link: int) -> Mass | None:
     return Mass(mass, R.T @ (center - p), inertia, principal, axes)
 
 
-def fixed_facts(model: engine.Model, link: int) -> tuple[Section, ...]:
-    """Return the facts that do not depend on the state: mass, inertia, the joint and its limits."""
-    return (_mass_section(model, link), *_joint_sections(model, link))
+def fixed_facts(model: engine.Model, link: int, whole: engine.Model | None = None) -> tuple[Section, ...]:
+    """Return the facts that do not depend on the state: mass, inertia, the joint and its limits.
+
+    `whole` is the robot on a free base, which has the masses of links that are fixed to the world.
+    """
+    return (_mass_section(model, link, whole), *_joint_sections(model, link))
 
 
-def _mass_section(model: engine.Model, link: int) -> Section:
-    found = mass_of(model, link)
+def _mass_section(model: engine.Model, link: int, whole: engine.Model | None) -> Section:
+    found, fixed = mass_of(model, link), ""
     if found is None:
-        return Section("Mass", (Row("mass", FIXED),))
+        if whole is None or link >= len(whole.link_names) or not (found := mass_of(whole, link)) or not found.mass:
+            return Section("Mass", (Row("mass", FIXED),))
+        model, fixed = whole, ", fixed to the world"
     others = [model.link_names[k] for k in np.flatnonzero(model.link_body == model.link_body[link]) if k != link]
-    rows = [Row("mass", f"{number_text(found.mass)} kg")]
+    rows = [Row("mass", f"{number_text(found.mass)} kg{fixed}")]
     if others:
         held = ", ".join(others)
         rows.append(Row("of the body", f"with {held}", f"fixed joints hold them together: one mass for all ({held})"))
@@ -140,11 +147,13 @@ def _joint_sections(model: engine.Model, link: int) -> tuple[Section, ...]:
     return (Section(f"Joint {joint.name}", tuple(rows)),)
 
 
-def robot_facts(model: engine.Model, frame: Snapshot, nominal: engine.Model | None = None) -> tuple[Section, ...]:
+def robot_facts(
+    model: engine.Model, frame: Snapshot, nominal: engine.Model | None = None, whole: engine.Model | None = None
+) -> tuple[Section, ...]:
     """Return the facts about a whole robot: size, energy, the joint nearest to its effort limit, contact.
 
     Free bodies and other robots around it do not count. In a batch its mass and friction are compared with the
-    `nominal` model's, robot 0.
+    `nominal` model's, robot 0. `whole` as in `fixed_facts`.
     """
     own = alone(model)
     mass = float(own.mass.sum())
@@ -155,6 +164,9 @@ def robot_facts(model: engine.Model, frame: Snapshot, nominal: engine.Model | No
     rows = [Row("size", size), base, Row("moving mass", f"{number_text(mass)} kg")]
     if frame.batch is not None and nominal is not None and nominal.nv == model.nv:
         rows[-1:] = _own_rows(mass, float(alone(nominal).mass.sum()), factors(nominal, model))
+    elsewhere = 0.0 if whole is None else float(whole.mass[0])  # kg, fixed to the world
+    if elsewhere:
+        rows.insert(2, Row("total mass", f"{number_text(mass + elsewhere)} kg", TOTAL_TIP))
     of_work, of_force = typical_work(mass), mass * EARTH
     now = [
         Row("kinetic energy", _about(of_work, kinetic, "J")),
@@ -163,6 +175,9 @@ def robot_facts(model: engine.Model, frame: Snapshot, nominal: engine.Model | No
     now = now if math.isfinite(kinetic + potential) else []  # of a robot that diverged
     if mass > 0:
         now.insert(0, _place("CoM", center_of_mass(model, frame.link_poses), ROBOTS_COM))
+    if elsewhere and mass > 0:
+        center = mass * center_of_mass(model, frame.link_poses) + _moment_of_base(whole, frame)
+        now.insert(1, _place("CoM with base", center / (mass + elsewhere), WHOLE_COM))
     shares = np.abs(frame.effort[: own.nv]) / np.where(own.effort_limit > 0, own.effort_limit, np.inf)
     if np.any(shares > 0):  # NaN where no efforts were sampled
         most = int(np.nanargmax(shares))
@@ -177,6 +192,14 @@ def robot_facts(model: engine.Model, frame: Snapshot, nominal: engine.Model | No
         now.insert(0, Row("diverged", "as last drawn", "its state is no longer finite; the one before is shown"))
     of = "" if frame.batch is None else f" of robot {frame.robot}"
     return Section(f"Model{of}", tuple(rows)), Section(f"State{of}", tuple(now))
+
+
+def _moment_of_base(whole: engine.Model, frame: Snapshot) -> np.ndarray:
+    """Return mass times centre of mass (3,) in the world, kg m, of a robot's links that are fixed to the world."""
+    R, p = whole.link_rotation[0], whole.link_position[0]
+    in_root = R.T @ (whole.first_moment[0] - whole.mass[0] * p)
+    pose = frame.link_poses[0]
+    return np.asarray(pose[:3, :3] @ in_root + whole.mass[0] * pose[:3, 3])
 
 
 def _own_rows(mass: float, nominal: float, shares: np.ndarray) -> tuple[Row, ...]:

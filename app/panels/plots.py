@@ -12,7 +12,7 @@ from PyQt6.QtCore import Qt, QTimer, pyqtSignal
 from PyQt6.QtGui import QShowEvent
 from PyQt6.QtWidgets import QLabel, QSplitter, QWidget
 
-from app.desktop import theme
+from app.desktop import theme, type_scale
 from app.desktop.layouts import NO_MARGINS, vertical
 from app.panels.chart import Chart
 from app.panels.phase_plot import KEY, Pair, PhasePlots, phases_of_joints
@@ -51,19 +51,21 @@ class PlotsPanel(QWidget):
         self.seen = True
         """Whether the panel's tab is the visible one."""
         self._series: dict[Quantity, Series] = {}
+        self.missing: list[str] = []  # the keys of the last plots that the robot had not
         self._recorded: Mapping[Quantity, Series] | None = None
         self.compared: tuple[Mapping[Quantity, Series], str] = {}, ""
         """The curves of a second run, and its name."""
         self.robot_name = ""  # of a batch, whose quantities are plotted; the heads of the plots have it
         self._span = (math.inf, -math.inf)
-        self._range = (0.0, WINDOW)
+        self.visible = (0.0, WINDOW)
         """The visible time range, s."""
+        self.zoomed = False  # whether the user has set that range
         self._live, self._pointed, self._cursor = True, math.nan, math.nan
         self._values: Mapping[Quantity, float] = {}  # at the cursor, where they are more exact than the curves
         self._reset_range = False  # whether the visible time range is to be chosen again, around the cursor
         self._stale = False
         self.list = QuantityList()
-        self.list.setMinimumWidth(LIST_LEAST)
+        self.list.setMinimumWidth(type_scale.scaled(LIST_LEAST))
         self.list.model.toggled.connect(self.plot)
         self.welcome = QLabel(WELCOME, alignment=Qt.AlignmentFlag.AlignCenter, wordWrap=True)
         self.stack = PlotStack()
@@ -78,7 +80,7 @@ class PlotsPanel(QWidget):
         split.addWidget(plots)
         for column, share in enumerate((1, 3)):  # where there is room, long names are read whole
             split.setStretchFactor(column, share)
-        split.setSizes([LIST_WIDTH, 3 * LIST_WIDTH])
+        split.setSizes([type_scale.scaled(LIST_WIDTH), 3 * LIST_WIDTH])
         vertical(split, of=self, margins=NO_MARGINS)
         self._timer = QTimer(self, timeout=self._refresh)
         self._timer.start(REFRESH)
@@ -135,6 +137,7 @@ class PlotsPanel(QWidget):
     def set_plots(self, plots: Sequence[Sequence[str]]) -> None:
         """Replace all plots by plots of the quantities with these keys, as far as they exist."""
         self._remove_charts()
+        self.missing = [key for keys in plots for key in keys if self.list.model.quantities.named(key) is None]
         for keys in plots:
             plotted = [each for each in map(self.list.model.quantities.named, keys) if each is not None]
             if keys and keys[0] == KEY:
@@ -214,9 +217,7 @@ class PlotsPanel(QWidget):
 
     def remove_all(self) -> None:
         """Remove all curves."""
-        self._remove_charts()
-        self._arrange()
-        self.wanted.emit()
+        self.set_plots(())
 
     def new_plot(self) -> None:
         """Add an empty plot, which takes the next curve."""
@@ -361,10 +362,12 @@ class PlotsPanel(QWidget):
             self._stale = False
             self.draw()
 
-    def draw(self) -> None:
-        """Draw the plots now."""
+    def draw(self, span: tuple[float, float] | None = None) -> None:
+        """Draw the plots now, over a span of time, s, if one is given."""
         series = self.series
-        if self._live or math.isfinite(self._cursor):
+        if span is not None:
+            self._show_range(span)
+        elif self._live or math.isfinite(self._cursor):
             self._follow(series)
         pointed = math.isfinite(self._pointed)
         for chart in self.charts:
@@ -377,7 +380,7 @@ class PlotsPanel(QWidget):
             chart.canvas.left = left
         for plot in self.phases.all:
             plot.robot_name = self.robot_name
-            plot.draw(series, self._range, self._pointed if pointed else self._cursor)
+            plot.draw(series, self.visible, self._pointed if pointed else self._cursor)
         self.axis.update()
 
     def _follow(self, series: Mapping[Quantity, Series]) -> None:
@@ -388,7 +391,7 @@ class PlotsPanel(QWidget):
         seconds = float(self.span.currentData())
         if math.isfinite(self._cursor):
             begin, end = min(begin, self._span[0], self._cursor), max(end, self._span[1], self._cursor)
-            first, last = self._range
+            first, last = self.visible
             if not self._reset_range and first <= self._cursor <= last:
                 return
             seconds = seconds if self._reset_range else last - first
@@ -399,12 +402,12 @@ class PlotsPanel(QWidget):
         self._show_range((start, max(end, start + least)))
 
     def _show_range(self, span: tuple[float, float]) -> None:
-        self._range = span
+        self.visible = span
         for chart in self.charts:
             chart.canvas.time = span
 
     def _set_live(self, on: bool) -> None:
-        self._live, self._stale = on, True
+        self._live, self._stale, self.zoomed = on, True, self.zoomed and not on
         self.follow.setChecked(on)
 
     def _press_live(self, on: bool) -> None:
@@ -415,7 +418,7 @@ class PlotsPanel(QWidget):
 
     def _show_latest_range(self) -> None:
         """Show the selected time span, up to the newest samples or around the cursor."""
-        self._reset_range, self._stale = True, True
+        self._reset_range, self._stale, self.zoomed = True, True, False
         if math.isnan(self._cursor):
             self._set_live(True)
 
@@ -440,7 +443,7 @@ class PlotsPanel(QWidget):
         """Give all plots the time range of this one."""
         if axis != 1:
             self._set_live(False)
-            self._reset_range = False
+            self._reset_range, self.zoomed = False, True
             self._show_range(chart.canvas.time)
         self._stale = True
 

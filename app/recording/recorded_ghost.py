@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 import engine
 from app.link_extents import link_points, world_points
 from app.recording.run_files import understand
+from app.simulation.batch_spread import recorded_model
 from app.simulation.messages import GhostState, Snapshot
 
 _PLACES = "home_rotation", "home_position", "link_rotation", "link_position", "mass", "first_moment", "inertia"
 SLACK = 1e-9  # s, the rounding of a sum of steps
+
+
+class Instant(NamedTuple):
+    """The ghost at one time: `poses` of its links (links, 4, 4), and its energy, J."""
+
+    poses: np.ndarray
+    energy: float
 
 
 class RecordedGhost:
@@ -26,17 +35,38 @@ class RecordedGhost:
         self._points = link_points(model)
         self._worst, self._since, self._last = 0.0, np.inf, -np.inf
 
+    def at(self, time: float) -> Instant:
+        """Return the ghost at a time, s: between two frames of the run on the line from one q to the other."""
+        with self.recording.lock:  # the oldest frames are dropped where there is no room
+            index = self.recording.at(self.run, time)
+            frame = self.recording.frame(self.run, index)
+            after = self.recording.frame(self.run, min(index + 1, self.run.last))
+        q, v = (np.array(getattr(frame.checkpoint, name)[0], float) for name in "qv")
+        if frame.time < time and after.time > frame.time:
+            share = min((time - frame.time) / (after.time - frame.time), 1.0)
+            q, v = (
+                x + share * (np.asarray(getattr(after.checkpoint, name)[0], float) - x)
+                for name, x in (("q", q), ("v", v))
+            )
+            for _, quaternion in self.model.quaternions:
+                q[quaternion] /= np.linalg.norm(q[quaternion])
+        energy = float(np.add(*engine.energy(recorded_model(frame.setup), q, v)))
+        return Instant(np.asarray(engine.link_poses(self.model, q)), energy)
+
+    def deviation(self, here: np.ndarray, there: np.ndarray) -> np.ndarray:
+        """(links,): the largest distances of the links' points, m, at link poses (links, 4, 4)."""
+        apart = world_points(there, self._points) - world_points(here, self._points)
+        return np.asarray(np.linalg.norm(apart, axis=2).max(1, initial=0.0))
+
     def state(self, frame: Snapshot) -> GhostState:
         """Return the ghost of a frame; its maximum deviation starts again where the time goes back."""
-        with self.recording.lock:  # the oldest frames are dropped where there is no room
-            recorded = self.recording.frame(self.run, self.recording.at(self.run, frame.time))
-        poses = np.asarray(engine.link_poses(self.model, recorded.checkpoint.q[0].astype(float)))
-        here, there = (world_points(each, self._points) for each in (frame.link_poses, poses))
-        deviation = np.linalg.norm(there - here, axis=2).max(1, initial=0.0)
+        poses, energy = self.at(frame.time)
+        deviation = self.deviation(frame.link_poses, poses)
         if frame.time < self._last or np.isinf(self._since):
             self._worst, self._since = 0.0, frame.time
         self._worst, self._last = max(self._worst, float(deviation.max(initial=0.0))), frame.time
-        return GhostState(poses, deviation, self._worst, self._since, source=self._reported(frame.time))
+        source = self._reported(frame.time)
+        return GhostState(poses, deviation, self._worst, self._since, source=source, energy=energy)
 
     def _reported(self, time: float) -> str:
         """Return the run's name and times, and why the ghost is at rest at a time, s, if it is."""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import engine
-from app.simulation.batch_spread import BatchSpread
+from app.simulation.batch_spread import BatchSpread, OwnJoint
 from app.simulation.messages import LEVEL, SecondRobotState, Settings
 from app.simulation.recorded_settings import settings_at_opening
 from app.simulation.recorder import Controllers, Opened, Recorder
@@ -52,6 +52,7 @@ def understand(text: Any) -> Settings | None:
     for name in ("driven", "by_velocity"):
         values[name] = frozenset(int(v) for v in text.get(name, ()))
     values["gains"] = tuple((int(v), float(kp), float(kd)) for v, kp, kd in text.get("gains", ()))
+    values["joints"] = tuple(OwnJoint(int(v), *map(float, own)) for v, *own in text.get("joints", ()))
     if isinstance(vector := text.get("gravity_vector"), list) and len(vector) == 3:
         values["gravity_vector"] = tuple(map(float, vector))
     return replace(Settings(), **values)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +14,18 @@ import engine
 
 MAX_ROBOTS = 4096
 """The maximum number of robots in a batch."""
+
+
+class OwnJoint(NamedTuple):
+    """Numbers of a joint in place of its file's, by velocity index; N m and rad of an angle, else N and m."""
+
+    v: int
+    effort_limit: float
+    """inf where there is none."""
+    friction: float
+    """Coulomb's."""
+    damping: float
+    """Per rad/s or m/s."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +58,13 @@ class BatchSpread:
         poses[1:, model.q_of_v[scalar]] = np.clip(spread, model.lower[scalar], model.upper[scalar])[1:]
         return poses
 
-    def parameters(self, model: engine.Model) -> engine.Parameters | None:
-        """Return the inertial and friction parameters of each robot; None if all are equal."""
-        if self.robots == 1 or not (self.mass or self.friction):
+    def parameters(self, model: engine.Model, joints: Sequence[OwnJoint] = ()) -> engine.Parameters | None:
+        """Return the inertial and joint parameters of each robot; None if all are the model's."""
+        if not joints and (self.robots == 1 or not (self.mass or self.friction)):
             return None
         parameters = engine.Parameters(model, self.robots)
+        for v, *own in joints:
+            parameters.effort_limit[:, v], parameters.friction[:, v], parameters.damping[:, v] = own
         chance = np.random.default_rng((self.seed, 1)).uniform(-1, 1, (self.robots, len(model.parent)))
         scale = 1 + self.mass * np.where(np.arange(self.robots)[:, None] == 0, 0.0, chance)
         parameters.mass *= scale
@@ -80,6 +96,13 @@ def deviations(link_poses: NDArray[np.floating], points: NDArray[np.floating]) -
         np.maximum(squares, displacement.sum(0).max(0), out=squares)
     farthest: NDArray[np.float64] = np.sqrt(squares)
     return farthest
+
+
+@lru_cache(maxsize=4)
+def with_joints(model: engine.Model, joints: tuple[OwnJoint, ...]) -> engine.Model:
+    """Return a model whose joints have numbers of their own."""
+    parameters = ALONE.parameters(model, joints)
+    return model if parameters is None else parameters.robot(0)
 
 
 def factors(model: engine.Model, own: engine.Model) -> NDArray[np.float64]:

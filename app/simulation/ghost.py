@@ -184,7 +184,7 @@ def make_simulation(of: engine.Simulation, settings: GhostSettings) -> engine.Si
     made = engine.Simulation(
         of.model, 1, dt=of.dt * float(settings.step), integrator=settings.integrator or of.integrator,
         algorithm=settings.algorithm or of.algorithm, device="cuda" if single else "cpu", dtype=settings.precision,
-        kp=of.settings.kp[0], kd=of.settings.kd[0], scene=of.settings.scene, timed=False,
+        kp=of.settings.kp[0], kd=of.settings.kd[0], scene=of.settings.scene, parameters=of.parameters, timed=False,
     )  # fmt: skip
     compile_steps(made, *((False, True) if made.device == "cpu" else ()))
     return made

@@ -316,7 +316,7 @@ def for_new(model: engine.Model, settings: Settings) -> Settings:
     settings = replace(
         settings, gravity=gravity, gravity_vector=None, ground=ground, algorithm="auto", held=motors, driven=frozenset()
     )
-    settings = replace(settings, gains=(), by_velocity=frozenset(), composed=bool(model.parts))
+    settings = replace(settings, gains=(), joints=(), by_velocity=frozenset(), composed=bool(model.parts))
     if settings.scene.self_collision and not can_touch_itself(model):
         settings = replace(settings, scene=replace(settings.scene, self_collision=False))
     return set_step(model, settings)
@@ -391,7 +391,7 @@ def simulation_of(model: engine.Model, settings: Settings) -> engine.Simulation:
     return engine.Simulation(
         model, spread.robots, dt=settings.dt, integrator=settings.integrator, algorithm=settings.algorithm,
         q=spread.poses(model, start), device=settings.device, kp=kp, kd=kd, scene=scene,
-        parameters=spread.parameters(model), on_divergence="freeze" if many else "raise",
+        parameters=spread.parameters(model, settings.joints), on_divergence="freeze" if many else "raise",
     )  # fmt: skip
 
 

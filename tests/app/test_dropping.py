@@ -186,12 +186,12 @@ def test_a_height_field_does_not_wait_for_another_robot_than_that_it_was_dropped
 
 
 def test_of_several_files_that_cannot_be_opened_none_is_said_to_open(qtbot, arm, tmp_path):
-    table, rows = tmp_path / "a.csv", tmp_path / "b.jsonl"
+    table, rows = tmp_path / "a.txt", tmp_path / "b.jsonl"
     table.write_text("time [s],q:joint1 [rad]\n")
     rows.write_text("{}\n")
     assert drop(arm, table, rows)
     wait(qtbot, lambda: "the table of a run" in arm.statusBar().currentMessage())
-    assert arm.statusBar().currentMessage().startswith(f"b.jsonl was not taken: {NO_KIND}; a.csv was not loaded: ")
+    assert arm.statusBar().currentMessage().startswith(f"b.jsonl was not taken: {NO_KIND}; a.txt was not loaded: ")
 
 
 def test_what_was_not_opened_is_said_beside_what_opening_the_other_says(qtbot, arm):

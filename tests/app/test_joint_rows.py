@@ -15,6 +15,7 @@ from app.acting.drives import Drive
 from app.gl import skeleton
 from app.panels.joint_form import JointForm
 from app.panels.joints import DRIVE, EFFORT, NAME, SLIDER, SLIDER_FAIR, SLIDER_LEAST, VELOCITY, JointPanel
+from app.simulation.batch_spread import OwnJoint
 
 MODEL = engine.tree(4, seed=2, spherical=0.5)
 NUMBERS = DRIVE, VELOCITY, EFFORT
@@ -253,7 +254,7 @@ def test_a_large_limit_is_written_with_plain_digits(qtbot, tmp_path):
     row = coordinates(engine.load(path))[0]
     form = JointForm()
     qtbot.addWidget(form)
-    form.show_joint(row, Drive("velocity"), (0.0, 0.0))
+    form.show_joint(row, Drive("velocity"), (0.0, 0.0), OwnJoint(0, row.effort, 0.0, 0.0))
     form.show_motion(1.0, math.nan)
     assert form.motion.text() == "57.3 of 57296 °/s"
     assert form.value.toolTip() == "In °/s, from -57296 to 57296"

@@ -2,6 +2,7 @@
 
 import csv
 import math
+import re
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from plotted import colored, fill, make_panel, tick, wheel
 from PyQt6.QtCore import QPoint, QPointF, Qt
 from PyQt6.QtGui import QImage
 from PyQt6.QtTest import QTest
-from windows import name_file, wait
+from windows import frames_of, name_file, wait
 
 import engine
 from app.desktop import theme
@@ -81,8 +82,9 @@ def test_closed_nothing_is_sampled_and_open_again_the_recording_fills_the_gap(qt
     qtbot.keyClick(window, Key.Key_P)
     wait(qtbot, lambda: count(panel) > before + 60)
     wait(qtbot, lambda: not np.isnan(next(iter(panel.series.values())).value).any())
-    (line,) = panel.series.values()
-    assert np.diff(line.time).max() < 0.06, "a frame's distance"
+    (line,), replay = panel.series.values(), window.workbench.replay
+    frames = [frame.time for frame in frames_of(replay.recording, replay.newest)]
+    assert np.diff(line.time).max() <= np.diff(frames).max() + 1e-9, "a frame's distance"
 
 
 def test_a_quantity_ticked_late_has_the_curve_of_the_whole_run(qtbot, arm):
@@ -341,6 +343,33 @@ def test_numbers_and_picture_are_saved(qtbot, panel, tmp_path, monkeypatch):
     with qtbot.waitSignal(panel.message) as reported:
         numbers.trigger()
     assert "was not written" in reported.args[0]
+
+
+@pytest.mark.parametrize("seconds", [4.0, 25.0])
+def test_a_saved_drawing_has_the_whole_curves_unless_the_user_has_zoomed(panel, tmp_path, monkeypatch, seconds):
+    """Whatever the window of the last seconds is, which left half of the sheet empty, or cut the curve."""
+    tick(panel, "joint1 position")
+    fill(panel, seconds)
+    (chart,) = panel.charts
+    *_, svg, _ = panel.save.menu().actions()
+
+    def saved() -> list[float]:
+        name_file(monkeypatch, tmp_path / "run.svg")
+        svg.trigger()
+        texts = re.findall(r">([^<>]+)</text>", (tmp_path / "run.svg").read_text())
+        return [float(each.split()[0]) for each in texts if re.fullmatch(r"[\d.]+ s", each)]
+
+    panel.draw()
+    shown = panel.visible
+    assert shown == (0.0, 10.0) if seconds < 10 else shown[1] - shown[0] == 10.0
+    assert seconds - 2 * seconds / 5 < max(saved()) <= seconds
+    assert min(saved()) == 0.0
+    assert panel.visible == chart.canvas.time == shown
+    chart.canvas.time = (1.0, 3.0)
+    chart.canvas.zoomed.emit(0)
+    assert (min(saved()), max(saved())) == (1.0, 3.0)
+    panel.follow.click()
+    assert min(saved()) == 0.0
 
 
 def test_the_numbers_of_each_step_are_those_of_the_run_simulated_again(qtbot, arm, tmp_path, monkeypatch):

@@ -328,7 +328,8 @@ def test_a_payload_counts_in_the_facts_also_after_a_branch(qtbot, window, tmp_pa
     def are_of_the_last_frame() -> bool:
         if bench.shown is None or not bench.replay.at_end or bench.shown.time != bench.replay.frame.time:
             return False
-        rows = [row for section in robot_facts(bench.shown.model, bench.shown) for row in section.rows]
+        whole = window.features[RobotView].whole.model
+        rows = [row for section in robot_facts(bench.shown.model, bench.shown, whole=whole) for row in section.rows]
         return facts(window) == {row.label: row.text for row in rows}
 
     wait(qtbot, are_of_the_last_frame)

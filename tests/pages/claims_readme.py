@@ -83,7 +83,7 @@ def window() -> Iterable[str]:
     """Numbers and names of the window."""
     modes, waves = (
         words((MODE_NAMES[mode].lower() for mode in MODES), "or"),
-        {"constant": "constant", "sine": "as a sine with a phase", "step": "in steps"},
+        {"constant": "constant", "sine": "as a sine with a phase", "step": "in steps", "trajectory": "by a trajectory"},
     )
     told = words((waves[name] for name in WAVES), "or")
     yield f"its drive: {modes}, {told}, with gains of its own and gravity compensation"
