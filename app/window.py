@@ -26,7 +26,7 @@ from PyQt6.QtWidgets import (
 )
 
 import engine
-from app.desktop import about, dialogs
+from app.desktop import about, dialogs, theme, type_scale
 from app.desktop.actions import MESSAGE, make_action, make_link
 from app.desktop.docks import NARROW_WIDTH, RIGHT, Dock, Docks
 from app.desktop.menus import Menus
@@ -44,7 +44,7 @@ from app.panels.speed import SpeedControl
 from app.picture.note import PictureNote
 from app.picture.pictures import renderer_name
 from app.picture.viewport import Viewport
-from app.simulation.messages import Configured, Event, LimitsReached, Loaded, Snapshot
+from app.simulation.messages import Configured, EffortsCut, Event, LimitsReached, Loaded, Snapshot
 from app.simulation.pace import IN_REAL_TIME
 from app.workbench import Workbench
 
@@ -75,6 +75,29 @@ class Window(QMainWindow):
     def __init__(self, settings: QSettings, package_dirs: Iterable[str] = ()):
         super().__init__()
         self.settings = settings
+        application = cast(QApplication, QApplication.instance())
+        with theme.unstyled(application):
+            self._build(package_dirs)
+        self._tools_width = self.toolbar.sizeHint().width()
+        self._connect()
+        self._speed_due, self._asks = 0.0, True
+        self._restore_place()
+        self._share_out()
+        self._restore_layout()
+        self.viewport.setFocus()  # else the speed slider has it, and takes the arrow keys
+        self.refresh()
+        self._timer = QTimer(self, timeout=self._poll)
+        self._timer.start(TICK)
+        application.focusChanged.connect(self._see_focus)
+
+    def feature(self, kind: type[Kind]) -> Kind:
+        """Return the feature of a class."""
+        return cast(Kind, self.features[kind])
+
+    # Building.
+
+    def _build(self, package_dirs: Iterable[str]) -> None:
+        settings = self.settings
         self.workbench = Workbench(setting(settings, RECENT_FILES, []))
         self.viewport, self.selection = Viewport(), Selection(self)
         self.joints, self.speed, self.bar = JointPanel(), SpeedControl(), MessageBar(self)
@@ -94,23 +117,6 @@ class Window(QMainWindow):
         self.features: dict[Callable[[Window], object], object] = {}
         for kind in FEATURES:
             self.features[kind] = kind(self)
-        self._tools_width = self.toolbar.sizeHint().width()
-        self._connect()
-        self._speed_due, self._asks = 0.0, True
-        self._restore_place()
-        self._share_out()
-        self._restore_layout()
-        self.viewport.setFocus()  # else the speed slider has it, and takes the arrow keys
-        self.refresh()
-        self._timer = QTimer(self, timeout=self._poll)
-        self._timer.start(TICK)
-        cast(QApplication, QApplication.instance()).focusChanged.connect(self._see_focus)
-
-    def feature(self, kind: type[Kind]) -> Kind:
-        """Return the feature of a class."""
-        return cast(Kind, self.features[kind])
-
-    # Building.
 
     def _fill_menus(self) -> None:
         run, menu = self.run, self.menus.simulation
@@ -127,7 +133,7 @@ class Window(QMainWindow):
         bar = self.toolbar = QToolBar("Tools")
         bar.setObjectName("tools")
         bar.setMovable(False)
-        bar.setIconSize(QSize(20, 20))
+        bar.setIconSize(QSize(type_scale.scaled(20), type_scale.scaled(20)))
         bar.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextUnderIcon)
         bar.addAction(self.files.open_action)
         bar.addSeparator()
@@ -199,6 +205,10 @@ class Window(QMainWindow):
             case LimitsReached(time, names):
                 which = names[0] if len(names) == 1 else f"{len(names)} joints"
                 self.bar.mention(f"{which} reached a position limit at {time:.3f} s")
+            case EffortsCut(time, (name,), (asked,), (limit,)):
+                self.bar.mention(f"{name}: effort {asked:.4g} asked, its limit {limit:.4g} acts since {time:.3f} s")
+            case EffortsCut(time, names):
+                self.bar.mention(f"{len(names)} joints: larger efforts asked than their limits, since {time:.3f} s")
         self.happened.emit(event)
 
     def _show_robot(self, event: Loaded) -> None:

@@ -20,7 +20,7 @@ def start(model):
 
 
 def control(t, q, v):
-    """τ (nv,), N m or N, from the time t in s, q (nq,) and v (nv,)."""
+    """τ (nv,), N m or N, from the time t in s, q (nq,) and v (nv,); beyond a joint's effort limit, the limit acts."""
     at = robot.q_of_v[moves]
     there = q.copy()
     there[at] = home[at]

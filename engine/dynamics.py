@@ -225,7 +225,7 @@ def inverse_dynamics(
     w = workspace(len(model.parent), lanes)
     rnea.inverse(_tree(model, q=q), _tree(model, v=v), _tree(model, v=a), out, *pack(model), w, lanes)
     if model.has_mimic:
-        out = out @ model.coupling.G
+        out = out @ model.coupling.C
     return out[0] if single else out
 
 
@@ -250,7 +250,7 @@ def _with_external(model: Model, external: Any, sign: int, q: Any, **forces: Any
     out = np.empty((len(tree_q), model.tree_nv))
     room, w = np.empty((n, 6 * len(lanes))), workspace(n, lanes)
     wrenches.generalized_forces(tree_q, on_links, out, room, *pack(model), wrenches.pack_links(model), w, lanes)
-    out = tau + sign * (out @ model.coupling.G if model.has_mimic else out)
+    out = tau + sign * (out @ model.coupling.C if model.has_mimic else out)
     return out[0] if single and one else out
 
 
@@ -265,7 +265,7 @@ def bias(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
 def mass_matrix(model: Model, q: ArrayLike) -> Array:
     """M (nv, nv) at q (nq,), symmetric, by composite bodies, the CRBA (Featherstone 2008, table 6.2).
 
-    With mimic joints it is GᵀMG.
+    With mimic joints it is CᵀMC.
     """
     if on_device(q):
         M: Array = on_gpu.mass_matrix(model, q)
@@ -274,7 +274,7 @@ def mass_matrix(model: Model, q: ArrayLike) -> Array:
     out = np.empty((len(q), model.tree_nv, model.tree_nv))
     crba.mass_matrix(_tree(model, q=q), out, *pack(model), workspace(len(model.parent), ONE), ONE)
     if model.has_mimic:
-        out = model.coupling.G.T @ out @ model.coupling.G
+        out = model.coupling.C.T @ out @ model.coupling.C
         out = (out + np.swapaxes(out, 1, 2)) / 2  # of the two products each rounds its own way
     return out[0] if single else out
 
@@ -282,7 +282,7 @@ def mass_matrix(model: Model, q: ArrayLike) -> Array:
 def inverse_mass_matrix(model: Model, q: ArrayLike) -> Array:
     """M⁻¹ (nv, nv) at q (nq,), symmetric: ∂q̈/∂τ; column j is the change of q̈ per unit of τ_j.
 
-    The ABA's inertias are computed once, then each column is solved, O(n²); (GᵀMG)⁻¹ with mimic joints. Raises
+    The ABA's inertias are computed once, then each column is solved, O(n²); (CᵀMC)⁻¹ with mimic joints. Raises
     ArithmeticError where M is singular.
     """
     (q,), single = validation.states(model, q=q)

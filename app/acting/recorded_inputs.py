@@ -54,15 +54,19 @@ class RecordedInputs:
     def second_robot(self) -> SecondRobotState | None:
         """The second robot's state in the recorded frame that is shown; None where it is unknown."""
         run, frame = self._replay.run, self._replay.frame
-        inputs = () if run is None or frame is None else self._recorder.inputs_of(run, frame.index)
+        return None if run is None or frame is None else self.second_robot_in(run, frame.index)
+
+    def second_robot_in(self, run: engine.Run, index: int) -> SecondRobotState | None:
+        """Return the second robot's state in a frame of a run; None where it is unknown. From any thread."""
+        inputs = self._recorder.inputs_of(run, index)
         return inputs[0] if inputs else None
 
     def second_robot_during(self, run: engine.Run, begin: float, end: float) -> list[tuple[float, SecondRobotState]]:
         """Return the recorded times of a run, s, and the second robot's states then, of the last one it had."""
         recording, found = self._replay.recording, list[tuple[float, SecondRobotState]]()
         for index in range(recording.at(run, begin), recording.at(run, end) + 1):
-            if (inputs := self._recorder.inputs_of(run, index)) and inputs[0] is not None:
-                found.append((recording.frame(run, index).time, inputs[0]))
+            if (state := self.second_robot_in(run, index)) is not None:
+                found.append((recording.frame(run, index).time, state))
         return [each for each in found if each[1].model is found[-1][1].model]
 
     @property

@@ -20,6 +20,7 @@ from PyQt6.QtWidgets import QApplication, QWidget
 from app.desktop import type_scale
 from app.desktop.wheel import Style
 
+UNSTYLED = "unstyled"  # a property of the application while `unstyled` is in force
 RESOURCES = Path(__file__).resolve().parents[2] / "resources"
 
 DARK = {
@@ -57,6 +58,9 @@ _DARK_CURVES = ("#70aeff", "#f16e05", "#51ffef", "#f037a1", "#ffff9f", "#54824a"
 _LIGHT_CURVES = ("#0b68ff", "#d91600", "#1da257", "#fc2ac0", "#055d78", "#82002d", "#2301ff", "#090052")
 CURVE_COUNT = len(_DARK_CURVES)
 LEAST_CONTRAST = 3.0  # between a mark and its background, WCAG 2.1, 1.4.11
+_MARKS = re.compile(r"^.*::(?:indicator|menu-indicator|\w+-arrow|\w+-button).*$", re.MULTILINE)
+_LENGTHS = re.compile(r"(?:width|height|radius|margin|icon-size): [^;]*")
+"""The rules of the style sheet, a line each, for marks beside text, and their lengths, which are as large as it."""
 
 
 class Signals(QObject):
@@ -203,13 +207,37 @@ def apply(application: QApplication, dark: bool = True) -> None:
     application.setStyle(Style())
     type_scale.install(application)
     application.setPalette(_palette())
-    sheet = (RESOURCES / "theme.qss").read_text(encoding="utf-8")
-    sizes = {size: f"{type_scale.points(size)}pt" for size in type_scale.SIZES}
-    names = {**COLORS, **sizes, "icons": (RESOURCES / "icons" / ("." if dark else "light")).as_posix()}
-    application.setStyleSheet(re.sub(r"@(\w+)", lambda match: names[match[1]], sheet))
+    if not application.property(UNSTYLED):
+        application.setStyleSheet(_style_sheet())
     application.setWindowIcon(QIcon(str(_icon_file("catena"))))
     if changed:
         signals.changed.emit()
+
+
+@contextmanager
+def unstyled(application: QApplication) -> Iterator[None]:
+    """Leave out the style sheet while many widgets are built: with it, each new parent styles all below it anew."""
+    styled = bool(application.styleSheet())
+    application.setProperty(UNSTYLED, True)
+    application.setStyleSheet("")
+    try:
+        yield
+    finally:
+        application.setProperty(UNSTYLED, False)
+        application.setStyleSheet(_style_sheet() if styled else "")
+
+
+def _style_sheet() -> str:
+    """Return the style sheet with the current colours and sizes of type."""
+    sheet = (RESOURCES / "theme.qss").read_text(encoding="utf-8")
+    sizes = {size: f"{type_scale.points(size)}pt" for size in type_scale.SIZES}
+    names = {**COLORS, **sizes, "icons": (RESOURCES / "icons" / ("." if is_dark() else "light")).as_posix()}
+    sheet = re.sub(r"@(\w+)", lambda match: names[match[1]], sheet)
+    return _MARKS.sub(lambda rule: _LENGTHS.sub(_scaled, rule[0]), sheet)
+
+
+def _scaled(lengths: re.Match[str]) -> str:
+    return re.sub(r"\d+(?=px)", lambda number: str(type_scale.scaled(int(number[0]))), lengths[0])
 
 
 def _palette() -> QPalette:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PyQt6.QtGui import QFont, QFontDatabase
+from PyQt6.QtGui import QFont, QFontDatabase, QFontMetrics
 from PyQt6.QtWidgets import QApplication
 
 FONTS = Path(__file__).resolve().parents[2] / "resources" / "fonts"
@@ -18,6 +18,7 @@ SIZES = {"small": 0.9, "body": 1.0, "heading": 1.15, "title": 1.7}
 """Scale factors: axis labels and column headers; other text; panel headings; the empty window's title."""
 SCALE = "type_scale"
 """A property of the application: by how much all text is larger than the system's."""
+AROUND = 6  # px above and below the text of a row, together
 FIGURE_SPACE, MINUS = "\u2007", "\u2212"
 """A space and a sign as wide as a digit."""
 
@@ -35,9 +36,22 @@ def install(application: QApplication) -> None:
 def points(size: str) -> float:
     """Return one of `SIZES` in points, a multiple of 0.25."""
     system = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont)
+    return round(4 * SIZES[size] * _scale() * system.pointSizeF()) / 4
+
+
+def _scale() -> float:
     application = QApplication.instance()
-    scale = (application.property(SCALE) if application is not None else None) or 1.0
-    return round(4 * SIZES[size] * scale * system.pointSizeF()) / 4
+    return float((application.property(SCALE) if application is not None else None) or 1.0)
+
+
+def scaled(pixels: int) -> int:
+    """Return a length, px, of what stands beside text, such as an icon, for larger text; never a smaller one."""
+    return round(pixels * max(_scale(), 1.0))
+
+
+def row(least: int) -> int:
+    """Return the height, px, of a row of body text: `least`, or what larger text needs."""
+    return max(least, QFontMetrics(font()).height() + AROUND)
 
 
 def font(size: str = "body", bold: bool = False) -> QFont:

@@ -16,7 +16,8 @@ from app.jobs.background import Background
 from app.picture.crowd import COLORINGS, ENERGY
 from app.plotting.batch_values import batch_values
 from app.plotting.catalogue import Catalogue
-from app.plotting.quantities import GHOST, Quantity, Unit
+from app.plotting.quantities import Quantity, Unit
+from app.plotting.second_quantities import is_sampled
 from app.simulation.batch_spread import factors
 from app.simulation.messages import Snapshot
 from app.workbench import Workbench
@@ -58,7 +59,7 @@ class BatchColors:
     def offer(self, catalogue: Catalogue, plotted: Sequence[Quantity]) -> tuple[str, ...]:
         """Take the robot's quantities and the plotted ones; return the names that colour a batch."""
         self._catalogue = catalogue
-        self._quantities = {each.label: each for each in plotted if not each.relative and each.subject != GHOST}
+        self._quantities = {each.label: each for each in plotted if not each.relative and is_sampled(each)}
         return (*COLORINGS, MASS, FRICTION, *(each for each in self._quantities if each not in COLORINGS))
 
     def unit(self, coloring: str) -> Unit:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from PyQt6.QtCore import Qt
@@ -15,6 +16,7 @@ from PyQt6.QtWidgets import QMenu
 from app.desktop.actions import MESSAGE, check, make_action, say_empty
 from app.desktop.dialogs import ask_name
 from app.desktop.settings import setting
+from app.features import session_text
 from app.features.undo_view import UndoView
 from app.features.window_type import Window
 from app.gl.camera import Camera
@@ -59,6 +61,18 @@ class CameraViews:
 
     def _turn(self, azimuth: float, elevation: float, *_: object) -> None:
         self._viewport.see(replace(self._viewport.camera, azimuth=azimuth, elevation=elevation))
+
+    def kept(self) -> dict[str, Any]:
+        """Return the camera, for a session."""
+        camera = self._viewport.camera
+        numbers = {name: getattr(camera, name) for name in ("distance", "azimuth", "elevation", "parallel")}
+        return {"camera": {"target": camera.target.tolist(), **numbers}}
+
+    def restore(self, session: dict[str, Any]) -> None:
+        """Look as a session's camera does."""
+        camera = session_text.camera(session, self._viewport.camera)
+        self._viewport.see(camera)
+        self.parallel.setChecked(camera.parallel)
 
     def _set_parallel(self, on: bool) -> None:
         self._viewport.see(replace(self._viewport.camera, parallel=on))

@@ -7,8 +7,8 @@ from PyQt6.QtCore import QTimer
 from app.features.ghost_view import GhostView
 from app.features.window_type import Window
 from app.panels.plots import PlotsPanel
-from app.plotting.quantities import GHOST
 from app.plotting.recorded_curves import RecordedCurves, Wanted
+from app.plotting.second_quantities import is_sampled
 from app.plotting.series import Series
 
 POLL_INTERVAL = 100  # ms between two checks for computed curves
@@ -41,7 +41,7 @@ class ComparedCurves:
 
     def _request(self) -> None:
         ghost = self._ghosts.recorded
-        quantities = tuple(each for each in self._panel.quantities if each.subject != GHOST)
+        quantities = tuple(filter(is_sampled, self._panel.quantities))
         if ghost is not None and self._work is not None and quantities and self._panel.isVisible():
             run = ghost.run
             self._work.want(Wanted(run, run.first, run.last, 0, quantities, self._bench.robot.coordinates))

@@ -14,6 +14,8 @@ from app.jobs.expanding import expander
 from app.panels.diagnostics import WHOLE, DiagnosticsPanel
 from app.simulation.messages import ControllerChanged, Event, Refused, Stopped
 
+PLAYS_WITHOUT = "{} has failed: no efforts of it act; fix and save it, or press Simulation › Stop controller"
+
 
 class DiagnosticsView:
     """Fills the panel of a dock from a workbench.
@@ -33,7 +35,7 @@ class DiagnosticsView:
         self.panel.open_copy.connect(window.files.open)
         self.panel.trusted.connect(window.files.trust)
         window.viewport.diagnostics.connect(self._add_of_meshes)
-        window.run.begun.connect(self.forget_stop)
+        window.run.begun.connect(self._begin)
         window.loaded.connect(lambda _: self.show_file(raised=False))
         window.happened.connect(self._on_event)
         window.closing.connect(self.panel.close_thread)
@@ -130,6 +132,15 @@ class DiagnosticsView:
         title = "The controller failed"
         said = f"{title}: {event.problem}"
         self._show_one(title, "controller", event.problem, fix, said, event.path, event.line)
+
+    def _begin(self) -> None:
+        """Forget why the last run stopped; not of a controller that has failed, without whose efforts this one is."""
+        driver = self._bench.controller
+        if driver.path and driver.problem:
+            self._wording = PLAYS_WITHOUT.format(Path(driver.path).name)
+            self._bar.showMessage(self._wording)
+        else:
+            self.forget_stop()
 
     def forget_stop(self) -> bool:
         """Show the file's problems again after a run stopped by itself; return whether one had."""

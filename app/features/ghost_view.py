@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PyQt6.QtCore import QObject, pyqtSignal
@@ -15,6 +16,7 @@ import engine
 from app.desktop.actions import MESSAGE, NO_ROBOT, make_action, offer, say_empty
 from app.desktop.dialogs import ask_file
 from app.desktop.docks import RIGHT, Dock
+from app.features import session_text
 from app.features.file_reader import FileReader
 from app.features.time_view import TimeView
 from app.features.undo_view import UndoView
@@ -110,6 +112,20 @@ class GhostView(QObject):
         if before != settings and not self._restoring:
             undo = self._window.feature(UndoView)
             undo.add(_change(before, settings), partial(self.put, before), partial(self.put, settings))
+
+    def kept(self) -> dict[str, Any]:
+        """Return the ghost, recorded or simulated, for a session; empty if there is none."""
+        settings = None if self.path else self.panel.settings
+        return {"ghost": self.path, "simulated ghost": session_text.ghost_entry(settings)}
+
+    def restore(self, session: dict[str, Any]) -> None:
+        """Show a session's ghost, as far as the session has entries of it."""
+        if "ghost" in session:
+            self.end_recording()
+        if "simulated ghost" in session:
+            self.put(session_text.simulated_ghost(session))
+        if path := session_text.ghost(session):
+            self.open(path)
 
     def put(self, settings: GhostSettings | None) -> bool:
         """Show a simulated ghost of these settings, or none, as a session or Undo has it; return True."""

@@ -14,6 +14,7 @@ import engine
 from app.desktop import theme
 from app.desktop.actions import make_action
 from app.desktop.docks import RIGHT, Dock
+from app.features import session_text
 from app.features.window_type import Window
 from app.jobs.lesson_opening import LessonOpening
 from app.panels.lesson import CHOOSE, LessonPanel
@@ -89,15 +90,15 @@ class LessonView(QObject):
             self._window.refresh()
             self._start()
 
-    @property
     def kept(self) -> dict[str, Any]:
-        """The lesson that is shown, for a session; empty if none is."""
+        """Return the lesson that is shown, for a session; empty if none is."""
         if self.panel.lesson is None or self._dock.isHidden():
-            return {}
-        return {"name": self.panel.lesson.name, "step": self.panel.number}
+            return {"lesson": {}}
+        return {"lesson": {"name": self.panel.lesson.name, "step": self.panel.number}}
 
-    def restore(self, lesson: tuple[str, int] | None) -> None:
+    def restore(self, session: dict[str, Any]) -> None:
         """Show a session's lesson from its step, once the state of its robot is known."""
+        lesson = session_text.lesson(session)
         self._wanted, self._refused = lesson, None
         if lesson is not None and self.panel.lesson is None:
             self.panel.show_none(COMPUTING.format(engine.Lesson.title_of(lesson[0])))

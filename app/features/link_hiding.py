@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
+from typing import Any
 
 from PyQt6.QtCore import QEvent, QObject
 from PyQt6.QtWidgets import QMenu, QPushButton
@@ -11,6 +12,7 @@ from PyQt6.QtWidgets import QMenu, QPushButton
 from app.acting.loaded_robot import alone
 from app.desktop.actions import make_action, offer
 from app.desktop.context_menus import LINK, SPACE, Clicked
+from app.features import session_text
 from app.features.robot_view import RobotView
 from app.features.undo_view import UndoView
 from app.features.window_type import Window
@@ -78,6 +80,14 @@ class LinkHiding(QObject):
         """Hide the links with these names, and show all others; names that the robot lacks are ignored."""
         kept = set(names)
         self.hide(link for link, name in enumerate(self._names) if name in kept)
+
+    def kept(self) -> dict[str, Any]:
+        """Return the hidden links, for a session."""
+        return {"hidden": self.names}
+
+    def restore(self, session: dict[str, Any]) -> None:
+        """Hide a session's links."""
+        self.hide_named(session_text.hidden(session))
 
     def toggle(self, link: int) -> None:
         """Hide a link, or show it again."""

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 from PyQt6.QtCore import QPoint, Qt, QTimer
@@ -16,11 +17,13 @@ from app.desktop.actions import MESSAGE
 from app.desktop.context_menus import JOINT, LINK, PLOT, Clicked
 from app.desktop.docks import BOTTOM, Dock
 from app.desktop.settings import setting
+from app.features import session_text
 from app.features.batch_view import BatchView
 from app.features.compared_curves import ComparedCurves
 from app.features.ghost_in_plots import GhostInPlots
 from app.features.ghost_view import GhostView
 from app.features.plot_table import PlotTable
+from app.features.second_robot_view import SecondRobotView
 from app.features.window_type import Window
 from app.panels.phase_plot import Pair
 from app.panels.plots import PlotsPanel
@@ -28,6 +31,7 @@ from app.plotting.catalogue import Catalogue, catalogue
 from app.plotting.probe import Samples
 from app.plotting.quantities import GHOST, Quantity
 from app.plotting.recorded_curves import Curves, RecordedCurves, Wanted, evaluate
+from app.plotting.second_quantities import SecondFrames, is_of_second, is_sampled, values_of_second
 from app.plotting.series import Series
 from app.simulation.batch_spread import OwnJoint, with_joints
 from app.simulation.messages import Loaded, Snapshot
@@ -71,6 +75,7 @@ class PlotsView:
             lambda on: self.panel.list.search.setFocus() if on else window.viewport.setFocus()
         )
         window.docks["Plots"].visibilityChanged.connect(self._set_seen)
+        window.feature(SecondRobotView).changed.connect(self._take_second)
         self._ghost = GhostInPlots(window, self.panel, self._show_again)
         self._joints: tuple[OwnJoint, ...] = ()
         window.loaded.connect(self._set_robot)
@@ -80,6 +85,14 @@ class PlotsView:
         window.menus.context.watch(self.panel.stack, self._plot_at)
         window.menus.context.offer("first", self._put_entries, PLOT)
         window.menus.context.offer("plot", self._put_plots, JOINT, LINK)
+
+    def kept(self) -> dict[str, Any]:
+        """Return the plots, for a session."""
+        return {"plots": self.panel.layout_keys}
+
+    def restore(self, session: dict[str, Any]) -> None:
+        """Show a session's plots in place of the present ones."""
+        self.panel.set_plots(session_text.plots(session))
 
     def _set_robot(self, event: Loaded) -> None:
         """Restore the robot's last plots, or keep the current ones as far as its quantities allow."""
@@ -93,7 +106,7 @@ class PlotsView:
         self, model: engine.Model, joints: tuple[OwnJoint, ...], plots: Sequence[Sequence[str]]
     ) -> None:
         self._watched, self._joints = (), joints
-        self._catalogue = catalogue(with_joints(model, joints), ghost=True)
+        self._catalogue = catalogue(with_joints(model, joints), ghost=True, second=self._second)
         self.panel.set_quantities(self._catalogue, plots)
 
     def _follow_limits(self) -> None:
@@ -102,6 +115,26 @@ class PlotsView:
         if robot.model is not None and robot.settings.joints != self._joints:
             self._forget_run()
             self._set_quantities(robot.model, robot.settings.joints, self.panel.layout_keys)
+
+    @property
+    def _second(self) -> engine.Model | None:
+        return self._window.feature(SecondRobotView).model
+
+    def _take_second(self) -> None:
+        """Offer the second robot's quantities, and plot again those of the last plots; end those of one that left."""
+        if (model := self._bench.robot.model) is None:
+            return
+        self._catalogue = catalogue(with_joints(model, self._joints), ghost=True, second=self._second)
+        if all(self._catalogue.named(each.key) for each in self.panel.quantities if is_of_second(each)):
+            self.panel.list.set_quantities(self._catalogue)
+        else:
+            self.panel.set_quantities(self._catalogue, self.panel.layout_keys)
+        missing, self.panel.missing = self.panel.missing, []
+        for key in missing:
+            if (quantity := self._catalogue.named(key)) is None:
+                self.panel.missing.append(key)
+            else:
+                self.panel.plot(quantity)
 
     def _show(self, frame: Snapshot) -> None:
         probe = self._bench.probe
@@ -118,6 +151,7 @@ class PlotsView:
             self._show_present(present)
         blocks = [block for block in probe.take() if block.robot == self._robot]
         self._sample_ghost(frame)
+        self._sample_second(frame)
         if present is not None and present is self._bench.replay.growing:
             self._take_of_script(present)
         else:  # the window's own simulation, which waits while a script is followed
@@ -139,9 +173,21 @@ class PlotsView:
             values = np.array([[numbers[each.kind] for each in plotted]])
             self.panel.add([Samples(frame.robot, plotted, np.array([frame.time]), values)])
 
+    def _sample_second(self, frame: Snapshot) -> None:
+        """Add a sample of the second robot's quantities, in the first one's time."""
+        plotted, state = tuple(filter(is_of_second, self.panel.quantities)), frame.second_robot
+        if self._active and plotted and state is not None and not frame.recorded and self._second is not None:
+            values = values_of_second(self._second, [state], plotted)
+            self.panel.add([Samples(frame.robot, plotted, np.array([frame.time]), values)])
+
     @property
     def _sampled_here(self) -> tuple[Quantity, ...]:
         """The plotted quantities that states of the robot have."""
+        return tuple(filter(is_sampled, self.panel.quantities))
+
+    @property
+    def _recorded_here(self) -> tuple[Quantity, ...]:
+        """The plotted quantities that frames of the recording have."""
         return tuple(each for each in self.panel.quantities if each.subject != GHOST)
 
     @property
@@ -202,13 +248,14 @@ class PlotsView:
         self._work_out(run, span)
 
     def _sampled(self, run: engine.Run) -> dict[Quantity, Series]:
-        """Return the curves sampled while the run was live."""
-        return dict(self.panel.sampled) if run is self._newest else {}
+        """Return the curves sampled while the run was live; the second robot's, of a sample a frame, are computed."""
+        sampled = self.panel.sampled if run is self._newest else {}
+        return {quantity: line for quantity, line in sampled.items() if not is_of_second(quantity)}
 
     def _lacking(self, run: engine.Run, times: np.ndarray) -> tuple[Quantity, ...]:
         """Return the plotted quantities that lack samples at some of these times."""
         sampled = self._sampled(run)
-        return tuple(each for each in self._sampled_here if each not in sampled or np.any(sampled[each].lacks(times)))
+        return tuple(each for each in self._recorded_here if each not in sampled or np.any(sampled[each].lacks(times)))
 
     def _values(self, run: engine.Run) -> dict[Quantity, float]:
         """Return the values at the current frame of quantities without a sample there."""
@@ -220,7 +267,8 @@ class PlotsView:
         return dict(zip(lacking, values[0].tolist(), strict=True)) if len(values) else {}
 
     def _wanted(self, run: engine.Run, quantities: tuple[Quantity, ...]) -> Wanted:
-        return Wanted(run, run.first, run.last, self._robot, quantities, self._bench.robot.coordinates)
+        second = None if self._second is None else SecondFrames(self._second, self._bench.inputs.second_robot_in)
+        return Wanted(run, run.first, run.last, self._robot, quantities, self._bench.robot.coordinates, second)
 
     def _work_out(self, run: engine.Run, span: tuple[float, float]) -> None:
         if lacking := self._lacking(run, np.linspace(span[0], max(span[0], span[1] - SLACK), CHECKED_TIMES)):
@@ -289,7 +337,7 @@ class PlotsView:
         run = self._present
         if run is None:
             self._show_again()
-        elif wanted and run is not None and len(run) > 1:
+        elif self._active and self._recorded_here and len(run) > 1:
             self._newest = run
             self._work_out(run, self._bench.replay.recording.span(run))
 

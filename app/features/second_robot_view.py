@@ -20,6 +20,7 @@ from app.desktop.actions import MESSAGE, NO_ROBOT, algorithm_name, make_action, 
 from app.desktop.context_menus import SECOND
 from app.desktop.docks import RIGHT, Dock
 from app.desktop.numbers import prefix_for
+from app.features import session_text
 from app.features.diagnostics_view import DiagnosticsView
 from app.features.dragging import is_pull
 from app.features.file_reader import FileReader
@@ -51,6 +52,8 @@ TIP = "Load a second robot and simulate both side by side"
 class SecondRobotView(QObject):
     """Loads the second robot, simulates it, and shows it in the viewport and in its dock."""
 
+    changed = pyqtSignal()
+    """`model` has changed."""
     _reported = pyqtSignal(str)
     _mesh_read = pyqtSignal()
 
@@ -157,6 +160,7 @@ class SecondRobotView(QObject):
         self._window.docks.show_in_front("Second robot")
         self._scene.load(self._mesh_read.emit, apart=True, simplify=True)
         self._take_meshes()
+        self.changed.emit()
         self._window.refresh()
 
     def _take_meshes(self) -> None:
@@ -223,6 +227,7 @@ class SecondRobotView(QObject):
         self.panel.show_names("", "")
         self._window.feature(DiagnosticsView).set_of_second([])
         self._set_note(EMPTY)
+        self.changed.emit()
         self._window.refresh()
 
     def _dismiss(self) -> None:
@@ -251,12 +256,11 @@ class SecondRobotView(QObject):
             hidden = CROWDED if frame.batch is not None else recorded if unknown else ""
         self.panel.show_note(hidden or self._note)
 
-    @property
     def kept(self) -> dict[str, Any]:
-        """Its data for a session, also while it is being read; empty if there is none."""
+        """Return its data for a session, also while it is being read; empty if there is none."""
         path, kept = self._opening or (self.path, self._kept)
         if not path:
-            return {}
+            return {"beside": {}}
         kept = kept or SavedSecondRobot((), None, None)
         if self._opening is None and self._requested is not None:
             newest, requested = self._bench.robot.newest, self._requested
@@ -267,7 +271,15 @@ class SecondRobotView(QObject):
             time_ = state.time if there else requested.time
             kept = SavedSecondRobot(tuple(requested.place.tolist()), q, v, requested.algorithm, time_, self._floating)
         values = {name: list(x) if isinstance(x, tuple) else x for name, x in asdict(kept).items()}
-        return {"path": str(Path(path).expanduser().resolve()), **values}
+        return {"beside": {"path": str(Path(path).expanduser().resolve()), **values}}
+
+    def restore(self, session: dict[str, Any]) -> None:
+        """Load a session's second robot, if the session has that entry."""
+        if "beside" in session:
+            self.close()
+            if (found := session_text.second_robot(session)) is not None:
+                path, kept = found
+                self.open(path, kept=kept)
 
     def _end(self) -> None:
         self._bench.second_robot.listen(lambda _: None)
@@ -314,7 +326,8 @@ class SecondRobotView(QObject):
             for column, (model, seconds, name, energy) in enumerate((
                 (frame.model, frame.time, self._bench.computation.algorithm,
                  own_energy(frame.model, frame.q, frame.v, frame.link_poses)),
-                (state.model, state.time, state.algorithm, own_energy(state.model, state.q, state.v, state.link_poses)),
+                (state.model, state.time, state.algorithm,
+                 own_energy(state.simulated, state.q, state.v, state.link_poses)),
             )):  # fmt: skip
                 prefix, per_joule = prefix_for(typical_work(float(alone(model).mass.sum())))
                 energies = (f"{per_joule * each:.3f} {prefix}J" for each in energy)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from PyQt6.QtCore import QByteArray
@@ -23,20 +23,11 @@ import engine
 from app.desktop.actions import MESSAGE, NO_ROBOT, make_action, offer
 from app.desktop.dialogs import ask, ask_file, ask_path, file_name
 from app.features import session_scene, session_text
-from app.features.camera_views import CameraViews
 from app.features.diagnostics_view import DiagnosticsView
-from app.features.ghost_view import GhostView
-from app.features.lesson_view import LessonView
-from app.features.link_hiding import LinkHiding
-from app.features.plots_view import PlotsView
 from app.features.run_exports import RunExports
-from app.features.second_robot_view import SecondRobotView
 from app.features.session_text import KEPT, VERSION, NoRobot, NoSession
-from app.features.study_view import StudyView
 from app.features.window_type import Window
 from app.file_signature import NO_FILE, signature
-from app.gl.camera import Camera
-from app.panels.plots import PlotsPanel
 from app.reasons import reason
 from app.recording import run_files
 from app.simulation.messages import Event, Loaded, Refused
@@ -67,18 +58,6 @@ class Sessions:
         window.loaded.connect(self._on_loaded)
         window.happened.connect(self._on_event)
         window.refreshed.connect(self._refresh)
-
-    @property
-    def _plots(self) -> PlotsPanel:
-        return self._window.feature(PlotsView).panel
-
-    @property
-    def _hiding(self) -> LinkHiding:
-        return self._window.feature(LinkHiding)
-
-    @property
-    def _second_robot(self) -> SecondRobotView:
-        return self._window.feature(SecondRobotView)
 
     def _refresh(self) -> None:
         for action in (self.save_action, self.save_as):
@@ -191,8 +170,7 @@ class Sessions:
     def session(self) -> dict[str, Any]:
         """Return the window's state as JSON data."""
         bench, robot, window = self._bench, self._bench.robot, self._window
-        model, settings, camera = robot.model, robot.settings, window.viewport.camera
-        ghost = window.feature(GhostView)
+        model, settings = robot.model, robot.settings
         there = robot.newest is not None and np.all(np.isfinite(robot.newest.q))  # not finite if the robot diverged
         q, given = robot.newest.q if there else robot.initial, bench.opening.xacro_args(bench.path)
         return {
@@ -213,20 +191,10 @@ class Sessions:
             "drives": {
                 row.name: asdict(robot.set_drive(k)) for k, row in enumerate(robot.coordinates) if row.driveable
             },
-            "camera": {
-                "target": camera.target.tolist(), "distance": camera.distance, "azimuth": camera.azimuth,
-                "elevation": camera.elevation, "parallel": camera.parallel,
-            },
             "layout": bytes(window.saveState().toBase64().data()).decode(),
-            "plots": self._plots.layout_keys,
-            "hidden": self._hiding.names,
-            "lesson": window.feature(LessonView).kept,
             "controller": bench.controller.path,
-            "beside": self._second_robot.kept,
-            "ghost": ghost.path,
-            "study": window.feature(StudyView).kept,
-            "simulated ghost": session_text.ghost_entry(None if ghost.path else ghost.panel.settings),
-        }  # fmt: skip
+            **{name: entry for each in _keeping(window) for name, entry in each.kept().items()},
+        }
 
     def open(self, path: str, robot: str = "") -> None:
         """Load the session's robot, then restore the rest; the robot is that in the file `robot`, if given.
@@ -268,17 +236,11 @@ class Sessions:
             lambda: bench.posing.pose(session_text.pose(session, event.model, event.start)),
             lambda: self._drive(session),
         )
-        restored = (
+        restored: tuple[Callable[[], object], ...] = (
             *((lambda: self._continue(session),) if opening.recording else state),
             lambda: window.speed.set_speed(session_text.speed(session, bench.speed)),
-            lambda: self._see(session_text.camera(session, window.viewport.camera)),
             lambda: window.docks.restore(QByteArray.fromBase64(session_text.layout(session).encode())),
-            lambda: self._plots.set_plots(session_text.plots(session)),
-            lambda: self._hiding.hide_named(session_text.hidden(session)),
-            lambda: window.feature(LessonView).restore(session_text.lesson(session)),
-            lambda: self._put_second_robot(session),
-            lambda: self._put_ghost(session),
-            lambda: window.feature(StudyView).restore(session_text.study(session)),
+            *(partial(each.restore, session) for each in _keeping(window)),
         )
         with bench.actions.unnoted():
             problems = [problem for problem in (opening.problem, *map(_problem, restored)) if problem]
@@ -314,28 +276,6 @@ class Sessions:
             if name in rows and not drive.plain:  # plain drives are in the frame
                 bench.drives.set(rows[name], drive)
 
-    def _put_second_robot(self, session: dict[str, Any]) -> None:
-        """Restore the second robot, if the session contains that entry."""
-        if "beside" in session:
-            self._second_robot.close()
-            if (found := session_text.second_robot(session)) is not None:
-                path, kept = found
-                self._second_robot.open(path, kept=kept)
-
-    def _put_ghost(self, session: dict[str, Any]) -> None:
-        """Restore the ghost, simulated or recorded, as far as the session has entries of it."""
-        ghost = self._window.feature(GhostView)
-        if "ghost" in session:
-            ghost.end_recording()
-        if "simulated ghost" in session:
-            ghost.put(session_text.simulated_ghost(session))
-        if path := session_text.ghost(session):
-            ghost.open(path)
-
-    def _see(self, camera: Camera) -> None:
-        self._window.viewport.see(camera)
-        self._window.feature(CameraViews).parallel.setChecked(camera.parallel)
-
     def _on_event(self, event: Event) -> None:
         if isinstance(event, Refused) and (opening := self._opening) is not None:
             self._opening = None
@@ -345,6 +285,23 @@ class Sessions:
             elif opening.parts:
                 why = event.diagnostics[0].problem if event.diagnostics else "they cannot be read"
                 self._open(opening._replace(parts=[], problem=f"the objects of the scene: {why}"))
+
+
+@runtime_checkable
+class Kept(Protocol):
+    """A feature whose state sessions contain."""
+
+    def kept(self) -> dict[str, Any]:
+        """Return its entries of a session, as JSON data."""
+        ...
+
+    def restore(self, session: dict[str, Any]) -> None:
+        """Restore its state. Raises ValueError, with a few words that name an entry that is invalid."""
+        ...
+
+
+def _keeping(window: Window) -> list[Kept]:
+    return [each for each in window.features.values() if isinstance(each, Kept)]
 
 
 class Opening(NamedTuple):

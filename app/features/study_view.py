@@ -7,6 +7,7 @@ import threading
 import time
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from PyQt6.QtCore import QObject, QTimer
 from PyQt6.QtWidgets import QMessageBox
@@ -16,6 +17,7 @@ from app.desktop import dialogs, theme
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.dialogs import ask_path
 from app.desktop.docks import BOTTOM, Dock
+from app.features import session_text
 from app.features.diagnostics_view import DiagnosticsView
 from app.features.run_exports import RunExports
 from app.features.study_running import StudyRunning
@@ -83,14 +85,14 @@ class StudyView(QObject):
         self._path = path
         self._start()
 
-    @property
-    def kept(self) -> str:
-        """The results folder of the study that is shown, for a session; empty if none is."""
-        return "" if self.panel.results is None else str(self.panel.results.folder.resolve())
+    def kept(self) -> dict[str, Any]:
+        """Return the results folder of the study that is shown, for a session; empty if none is."""
+        return {"study": "" if self.panel.results is None else str(self.panel.results.folder.resolve())}
 
-    def restore(self, path: str) -> None:
-        """Show a study's results where the session's layout has them; none for ""."""
-        if path and path != self.kept:
+    def restore(self, session: dict[str, Any]) -> None:
+        """Show the results of a session's study where the session's layout has them."""
+        path = session_text.study(session)
+        if path and path != self.kept()["study"]:
             self._path = path
             self._start()
 

@@ -10,7 +10,7 @@ from PyQt6.QtCore import QPoint, QSize, Qt
 from PyQt6.QtGui import QGuiApplication
 from PyQt6.QtWidgets import QMenu, QToolButton, QWidget
 
-from app.desktop import theme
+from app.desktop import theme, type_scale
 from app.desktop.actions import MESSAGE, NO_ROBOT, NO_RUN, UNDRIVEN, make_action, offer
 from app.desktop.context_menus import TIME, Clicked
 from app.desktop.dialogs import ask_number
@@ -49,7 +49,7 @@ class TimeView:
         self.keyframe_button = QToolButton()
         self.keyframe_button.setText("Keyframes")
         self.keyframe_button.setIcon(theme.icon("keyframe"))
-        self.keyframe_button.setIconSize(QSize(18, 18))
+        self.keyframe_button.setIconSize(QSize(type_scale.scaled(18), type_scale.scaled(18)))
         self.keyframe_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.keyframe_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.keyframe_button.setAutoRaise(True)

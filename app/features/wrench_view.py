@@ -8,13 +8,14 @@ import numpy as np
 from PyQt6.QtWidgets import QMenu
 
 from app.acting.forces import SetWrench
-from app.desktop.actions import MESSAGE
+from app.desktop.actions import MESSAGE, acts_on_robot
 from app.desktop.context_menus import LINK, Clicked
 from app.desktop.docks import RIGHT, Dock
 from app.features.window_type import Window
 from app.gl.pushes import Push, of_links
 from app.panels.wrenches import WrenchPanel
 from app.simulation.messages import Loaded, Snapshot
+from app.simulation.second_robot import is_free
 
 TIP = "Apply a force and a moment to a link (E)"
 
@@ -25,6 +26,7 @@ class WrenchView:
     def __init__(self, window: Window):
         self._bench, self._overlays = window.workbench, window.viewport.overlays
         self.panel = WrenchPanel()
+        acts_on_robot(self.panel)
         self._shown: Mapping[int, SetWrench] = {}
         self.action = window.docks.add(Dock("Forces", self.panel, RIGHT, "Timing", "forces", "E", TIP))
         window.toolbar.addAction(self.action)
@@ -45,8 +47,12 @@ class WrenchView:
         push.setEnabled(bool(self._bench.robot.model.link_body[link.number] >= 0))
 
     def _on_loaded(self, event: Loaded) -> None:
-        links = np.flatnonzero(event.model.link_body >= 0).tolist()
-        self.panel.set_links(links, [event.model.link_names[link] for link in links])
+        model = event.model
+        links = np.flatnonzero(model.link_body >= 0).tolist()
+        own = [link for link in links if model.part_of_link[link] == 0] or [-1]
+        heaviest = max(own, key=lambda link: model.mass[model.link_body[link]] if link >= 0 else 0.0)
+        chosen = heaviest if is_free(model) else own[-1]  # the tip of an arm
+        self.panel.set_links(links, [model.link_names[link] for link in links], chosen)
 
     def _show(self) -> None:
         self._shown = self._bench.inputs.wrenches

@@ -122,7 +122,7 @@ def draw_grid(painter: QPainter, area: QRectF, x: Marks, y: Marks, left: float) 
 def label_place(metrics: QFontMetrics, area: QRectF, x: float, top: float, text: str) -> QRectF:
     """Return the rectangle of a label below an area, centred on x where there is room."""
     half = metrics.horizontalAdvance(text) / 2 + 1
-    return QRectF(min(max(x, half), area.right() + SPARE - half) - half, top, 2 * half, LINE)
+    return QRectF(min(max(x, half), area.right() + SPARE - half) - half, top, 2 * half, max(LINE, metrics.height()))
 
 
 def ticks(low: float, high: float, most: int, whole: bool = False) -> list[float]:

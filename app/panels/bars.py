@@ -392,7 +392,7 @@ class BarView(QTableView):
         self.clearSpans()
         self._longest = 0
         for number, row in enumerate(self.table.rows):
-            self.setRowHeight(number, HEADING_HEIGHT if isinstance(row, Heading) else ROW_HEIGHT)
+            self.setRowHeight(number, type_scale.row(HEADING_HEIGHT if isinstance(row, Heading) else ROW_HEIGHT))
             if isinstance(row, Finding):
                 self.setSpan(number, NAME, 1, len(COLUMNS))
                 continue

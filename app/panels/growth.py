@@ -9,7 +9,7 @@ from html import escape
 
 import numpy as np
 import pyqtgraph as pg
-from PyQt6.QtCore import QPointF, Qt
+from PyQt6.QtCore import QPointF, QSize, Qt
 from PyQt6.QtGui import QPixmap
 from PyQt6.QtWidgets import QLabel, QWidget
 
@@ -22,6 +22,7 @@ from app.panels.bars import duration, hover
 AXES = {"links": "links of the chain", "batch": "robots in the batch"}
 PICK_DISTANCE = 24  # px from a point within which the mouse shows its numbers
 PICTURE_SCALE = 2
+LEAST_HEIGHT = 130  # px, for the title of the left axis
 CROSSINGS = 6  # largest number of marked crossings, lowest times first
 
 
@@ -62,7 +63,12 @@ class GrowthPlot(pg.PlotWidget):
         self._points: tuple[engine.Point, ...] = ()
         self._marks: list[pg.GraphicsObject] = []
         self.scene().sigMouseMoved.connect(self._point_at)
+        self.setMinimumHeight(LEAST_HEIGHT)
         self.apply_theme()
+
+    def sizeHint(self) -> QSize:
+        """Return its least size: it takes the room that there is, and a stack of pages asks for all of its hint."""
+        return self.minimumSizeHint().expandedTo(self.minimumSize())
 
     def apply_theme(self) -> None:
         """Apply the palette's colours."""

@@ -9,7 +9,7 @@ from PyQt6.QtGui import QPainter, QPen
 from PyQt6.QtWidgets import QDoubleSpinBox, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from app.acting.coordinates import Coordinate
-from app.desktop import theme
+from app.desktop import theme, type_scale
 from app.panels.joint_table import DRIVE, SLIDER, JointTable
 from app.panels.number_box import DecimalBox
 
@@ -27,7 +27,7 @@ class Painter(QStyledItemDelegate):
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex) -> None:
         super().initStyleOption(option, index)
-        option.rect.setHeight(ROW_HEIGHT)  # only the first line of an opened row
+        option.rect.setHeight(row_height())  # only the first line of an opened row
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex) -> None:
         super().paint(painter, option, index)
@@ -78,10 +78,15 @@ class Painter(QStyledItemDelegate):
         return box
 
 
+def row_height() -> int:
+    """Return the height of a row, px, without what is opened below it."""
+    return type_scale.row(ROW_HEIGHT)
+
+
 def groove_of(cell: QRect) -> QRectF:
     """Return the rectangle of a slider's groove in its cell."""
     margin = HANDLE + 4
-    return QRectF(cell.left() + margin, cell.top() + ROW_HEIGHT // 2 - 2.5, max(cell.width() - 2 * margin, 1.0), 4.0)
+    return QRectF(cell.left() + margin, cell.top() + row_height() // 2 - 2.5, max(cell.width() - 2 * margin, 1.0), 4.0)
 
 
 def handle_place(row: Coordinate, value: float, groove: QRectF) -> float:

@@ -110,7 +110,7 @@ class JointTable(QAbstractTableModel):
         if role == Role.BackgroundRole and index.row() in self.marked | self.together:
             return theme.color("chosen")
         if role == Role.ForegroundRole and (row.leader is not None or column == DRIVE):
-            return theme.color("faint")
+            return theme.color("warning" if column == DRIVE and self._cut(index.row()) else "faint")
         return None
 
     def setData(self, index: QModelIndex, value: Any, role: int = Role.EditRole) -> bool:
@@ -133,8 +133,16 @@ class JointTable(QAbstractTableModel):
         value = plain if drive is None else drive.value
         if role == Role.EditRole:
             return float(value * (1.0 if mode == "effort" else row.scale))
+        if mode == "effort":
+            value = min(max(value, -row.effort), row.effort)  # what acts
         wave = "~ " if drive is not None and drive.wave != "constant" else ""
         return f"{'→ ' if mode == 'target' else ''}{wave}{row.format(value, mode)}"
+
+    def _cut(self, number: int) -> bool:
+        """Whether a larger effort than its limit is asked of a row's drive."""
+        row = self.rows[number]
+        by_effort = row.driveable and row.effort_v < len(self.tau) and self.mode(number) == "effort"
+        return by_effort and abs(self.tau[row.effort_v]) > row.effort
 
     def mode(self, number: int) -> str:
         """Return a row's drive mode, one of `drives.MODES`."""
@@ -173,7 +181,8 @@ class JointTable(QAbstractTableModel):
             return f"{row.name}: {drive.kind}, {drive.wave}{', compensated' if drive.weight else ''}; effort {most}"
         if number in self.held:
             return f"{row.name}: position setpoint, in {row.unit}; effort {most}"
-        return f"{row.name}: effort of the drive, in {row.effort_unit}, {most}"
+        asked = f"; {self.tau[row.effort_v]:.4g} is asked of it" if self._cut(number) else ""
+        return f"{row.name}: effort of the drive, in {row.effort_unit}, {most}{asked}"
 
     @staticmethod
     def _hint(row: Coordinate) -> str:

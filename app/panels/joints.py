@@ -28,7 +28,7 @@ from app.acting.coordinates import Coordinate
 from app.acting.drives import Drive
 from app.desktop import theme
 from app.desktop.context_menus import JOINT, Clicked
-from app.panels.joint_sliders import ROW_HEIGHT, Painter, groove_of
+from app.panels.joint_sliders import Painter, groove_of, row_height
 from app.panels.joint_table import (
     BASE,
     DRIVE,
@@ -110,7 +110,7 @@ class JointPanel(QTableView):
         self.setEditTriggers(QAbstractItemView.EditTrigger.DoubleClicked | QAbstractItemView.EditTrigger.EditKeyPressed)
         self.verticalHeader().hide()
         self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        self.verticalHeader().setDefaultSectionSize(ROW_HEIGHT)
+        self.verticalHeader().setDefaultSectionSize(row_height())
         header = self.horizontalHeader()
         header.setHighlightSections(False)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
@@ -203,7 +203,7 @@ class JointPanel(QTableView):
         self.close_row()
         widget.setParent(self.viewport())
         self._opened = row, widget
-        self.setRowHeight(row, ROW_HEIGHT + widget.sizeHint().height())
+        self.setRowHeight(row, row_height() + widget.sizeHint().height())
         widget.show()
         self.updateGeometries()  # else the scroll range would be too small for the taller row
         self.scrollTo(self.table.index(row, NAME))
@@ -213,7 +213,7 @@ class JointPanel(QTableView):
         if self._opened is not None:
             (row, widget), self._opened = self._opened, None
             widget.hide()
-            self.setRowHeight(row, ROW_HEIGHT)
+            self.setRowHeight(row, row_height())
             self.edit_together(frozenset())
 
     def edit_together(self, rows: frozenset[int]) -> None:
@@ -224,7 +224,7 @@ class JointPanel(QTableView):
     def _place(self) -> None:
         if self._opened is not None:
             row, widget = self._opened
-            top = self.rowViewportPosition(row) + ROW_HEIGHT
+            top = self.rowViewportPosition(row) + row_height()
             widget.setGeometry(0, top, self.viewport().width(), widget.sizeHint().height())
 
     def mark(self, rows: frozenset[int]) -> None:

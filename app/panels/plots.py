@@ -12,7 +12,7 @@ from PyQt6.QtCore import Qt, QTimer, pyqtSignal
 from PyQt6.QtGui import QShowEvent
 from PyQt6.QtWidgets import QLabel, QSplitter, QWidget
 
-from app.desktop import theme
+from app.desktop import theme, type_scale
 from app.desktop.layouts import NO_MARGINS, vertical
 from app.panels.chart import Chart
 from app.panels.phase_plot import KEY, Pair, PhasePlots, phases_of_joints
@@ -51,6 +51,7 @@ class PlotsPanel(QWidget):
         self.seen = True
         """Whether the panel's tab is the visible one."""
         self._series: dict[Quantity, Series] = {}
+        self.missing: list[str] = []  # the keys of the last plots that the robot had not
         self._recorded: Mapping[Quantity, Series] | None = None
         self.compared: tuple[Mapping[Quantity, Series], str] = {}, ""
         """The curves of a second run, and its name."""
@@ -64,7 +65,7 @@ class PlotsPanel(QWidget):
         self._reset_range = False  # whether the visible time range is to be chosen again, around the cursor
         self._stale = False
         self.list = QuantityList()
-        self.list.setMinimumWidth(LIST_LEAST)
+        self.list.setMinimumWidth(type_scale.scaled(LIST_LEAST))
         self.list.model.toggled.connect(self.plot)
         self.welcome = QLabel(WELCOME, alignment=Qt.AlignmentFlag.AlignCenter, wordWrap=True)
         self.stack = PlotStack()
@@ -79,7 +80,7 @@ class PlotsPanel(QWidget):
         split.addWidget(plots)
         for column, share in enumerate((1, 3)):  # where there is room, long names are read whole
             split.setStretchFactor(column, share)
-        split.setSizes([LIST_WIDTH, 3 * LIST_WIDTH])
+        split.setSizes([type_scale.scaled(LIST_WIDTH), 3 * LIST_WIDTH])
         vertical(split, of=self, margins=NO_MARGINS)
         self._timer = QTimer(self, timeout=self._refresh)
         self._timer.start(REFRESH)
@@ -136,6 +137,7 @@ class PlotsPanel(QWidget):
     def set_plots(self, plots: Sequence[Sequence[str]]) -> None:
         """Replace all plots by plots of the quantities with these keys, as far as they exist."""
         self._remove_charts()
+        self.missing = [key for keys in plots for key in keys if self.list.model.quantities.named(key) is None]
         for keys in plots:
             plotted = [each for each in map(self.list.model.quantities.named, keys) if each is not None]
             if keys and keys[0] == KEY:

@@ -8,7 +8,7 @@ from PyQt6.QtCore import QAbstractListModel, QEvent, QModelIndex, QObject, QSize
 from PyQt6.QtGui import QColor, QKeyEvent
 from PyQt6.QtWidgets import QLabel, QLineEdit, QListView, QWidget
 
-from app.desktop import theme
+from app.desktop import theme, type_scale
 from app.desktop.layouts import vertical
 from app.plotting.catalogue import Catalogue
 from app.plotting.quantities import Quantity
@@ -72,7 +72,7 @@ class QuantityModel(QAbstractListModel):
             meaning = _MEANINGS.get(quantity.kind, "")
             return f"{quantity.label}{unit}{': ' if meaning else ''}{meaning}"
         if role == Role.SizeHintRole:
-            return QSize(60, ROW_HEIGHT)
+            return QSize(60, type_scale.row(ROW_HEIGHT))
         return None
 
     def toggle(self, index: QModelIndex) -> None:

@@ -19,11 +19,12 @@ from PyQt6.QtWidgets import (
 )
 
 import engine
-from app.desktop import theme
+from app.desktop import theme, type_scale
 from app.desktop.actions import ALGORITHM_TIPS, algorithm_name
 from app.desktop.layouts import vertical
 
 ROWS = ("links", "degrees of freedom", "moving mass", "time", "kinetic energy", "potential energy", "algorithm")
+ROW_HEIGHT = 24  # px
 EMPTY = "No second robot is open"
 ALGORITHMS = engine.SIMULATION_ALGORITHMS["cpu"]
 FREE_TIP = "Set the root link that its file fixes to the world free; the second robot starts again"
@@ -52,14 +53,13 @@ class SecondRobotPanel(QWidget):
         self.table.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.table.setShowGrid(False)
         self.table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
-        self.table.verticalHeader().setDefaultSectionSize(24)
+        self.table.horizontalHeader().setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self.table.verticalHeader().setDefaultSectionSize(type_scale.row(ROW_HEIGHT))
         for row in range(len(ROWS)):
             for column in range(2):
                 item = QTableWidgetItem()
                 item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
                 self.table.setItem(row, column, item)
-        header = self.table.horizontalHeader()
-        self.table.setFixedHeight(header.sizeHint().height() + 24 * len(ROWS) + 4)
         self.algorithm = QComboBox()
         for name in ("auto", *ALGORITHMS):
             self.algorithm.addItem(algorithm_name(name), name)
@@ -87,6 +87,10 @@ class SecondRobotPanel(QWidget):
         """Show the names of both robots; an empty `second` means that there is no second robot."""
         names = [f"{first}, first", f"{second}, second"] if first == second and second else [first, second]
         self.table.setHorizontalHeaderLabels(names)
+        for column, name in enumerate(names):
+            self.table.horizontalHeaderItem(column).setToolTip(name)
+        height = type_scale.row(ROW_HEIGHT) * len(ROWS)
+        self.table.setFixedHeight(self.table.horizontalHeader().sizeHint().height() + height + 4)
         for widget in (self.table, self.link, self.close_button):
             widget.setVisible(bool(second))
         self.open_button.setVisible(not second)

@@ -18,7 +18,7 @@ from app.panels.study_kinds import KINDS
 
 MAX_LINES = 8  # success-rate lines that the window colours automatically
 NONE = "(none)"
-WIDTH = 250  # px, of the column beside the chart
+WIDTH, BAR = 250, 10  # px, of the column beside the chart, and of its scroll bar, as in theme.qss
 
 
 class StudyPanel(QWidget):
@@ -90,7 +90,7 @@ class StudyPanel(QWidget):
         parts = self.title, form, self.summary, self.note, 1, run, self.export
         vertical(*parts, of=beside, margins=NO_MARGINS, spacing=6)
         column = scroller(beside, sideways=False)
-        column.setFixedWidth(WIDTH + column.verticalScrollBar().sizeHint().width())
+        column.setFixedWidth(WIDTH + BAR)
         self.sides = SideBySide(("Columns", "Chart"), (column, self.chart), spacing=10, margins=(10, 8, 10, 8))
         self._working = QWidget()
         horizontal((self.work, 1), self.start, of=self._working, margins=(10, 0, 10, 6))

@@ -24,7 +24,7 @@ class TimeAxis(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.canvas: Canvas | None = None
-        self.setFixedHeight(HEIGHT)
+        self.setFixedHeight(type_scale.scaled(HEIGHT))
 
     def show_times(self, canvas: Canvas | None) -> None:
         """Show a canvas's visible time range."""
@@ -41,7 +41,7 @@ class TimeAxis(QWidget):
     def _draw(self, painter: QPainter, canvas: Canvas) -> None:
         cursor_time = self.cursor_time(painter.fontMetrics())
         painter.setPen(theme.color("faint"))
-        painter.drawText(QRectF(0, 0, canvas.area.left() - GAP, HEIGHT), _Right, "time")
+        painter.drawText(QRectF(0, 0, canvas.area.left() - GAP, self.height()), _Right, "time")
         times = ticks(*canvas.time, int(canvas.area.width() / WIDE))
         for time, digits in zip(times, numbers(times), strict=True):
             text = f"{digits} s"
@@ -65,7 +65,7 @@ class TimeAxis(QWidget):
         if not start <= time <= end:
             return None
         text = f"{time:.{max(0, 3 - math.floor(math.log10(end - start)))}f} s"
-        box = QRectF(0, 0, metrics.horizontalAdvance(text) + 10, HEIGHT - 1)
+        box = QRectF(0, 0, metrics.horizontalAdvance(text) + 10, self.height() - 1)
         box.moveCenter(QPointF(float(canvas.x_of(time)), box.center().y()))
         box.moveRight(min(box.right(), canvas.width() - EDGE))
         return box, text

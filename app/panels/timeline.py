@@ -25,6 +25,7 @@ from app.desktop.layouts import vertical
 AROUND = 2  # px between the timeline's edge and its content
 HEIGHT, MARGIN = 30, 10  # px: the track's height, and the margin at its ends
 LINE = 12.0  # px, from the top to the bar
+TIMES = 13  # px, the height of the times
 APART = 72  # px, the least distance between two time labels
 LOOP_OPACITY = 0.3
 HANDLE = 6.0  # px
@@ -41,7 +42,7 @@ class Track(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.setFixedHeight(HEIGHT)
+        self.setFixedHeight(HEIGHT - TIMES + type_scale.scaled(TIMES))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setToolTip("Drag to scrub through the recording")
@@ -137,7 +138,7 @@ class Track(QWidget):
         for k in range(first, int(self.end // step) + 1):
             x = self.place(k * step)
             painter.drawLine(QPointF(x, LINE + 4), QPointF(x, LINE + 7))
-            box = QRectF(x - APART / 2, LINE + 6, APART, 13)
+            box = QRectF(x - APART / 2, LINE + 6, APART, type_scale.scaled(TIMES))
             if box.left() >= 0 and box.right() <= self.width():
                 painter.drawText(box, Qt.AlignmentFlag.AlignCenter, f"{k * step:g}")
 
@@ -207,7 +208,8 @@ class Timeline(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._fit()
+        if event.oldSize().width() != event.size().width():  # what is hidden may change the height, within `_fit`
+            self._fit()
 
     def event(self, event: QEvent | None) -> bool:
         handled = super().event(event)
@@ -320,7 +322,7 @@ def _button(action: QAction, style: Qt.ToolButtonStyle) -> QToolButton:
     button = QToolButton()
     button.setDefaultAction(action)
     button.setToolButtonStyle(style)
-    button.setIconSize(QSize(18, 18))
+    button.setIconSize(QSize(type_scale.scaled(18), type_scale.scaled(18)))
     button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
     button.setAutoRaise(True)
     return button

@@ -151,7 +151,7 @@ class TimingRows(QTableView):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.verticalHeader().hide()
         self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        self.verticalHeader().setDefaultSectionSize(ROW_HEIGHT)
+        self.verticalHeader().setDefaultSectionSize(type_scale.row(ROW_HEIGHT))
         header, small = self.horizontalHeader(), QFontMetrics(type_scale.font("small"))
         header.setHighlightSections(False)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
@@ -163,7 +163,7 @@ class TimingRows(QTableView):
         for column in range(1, 1 + len(SHOWN)):
             self.setColumnWidth(column, width)
         self._above = header.height() if headed else 0
-        self.setMinimumHeight(self._above + MIN_ROWS * ROW_HEIGHT)
+        self.setMinimumHeight(self._above + MIN_ROWS * type_scale.row(ROW_HEIGHT))
         self.fit_rows()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -175,7 +175,7 @@ class TimingRows(QTableView):
 
     def fit_rows(self) -> None:
         """Set the maximum height to the height of all rows."""
-        self.setMaximumHeight(self._above + ROW_HEIGHT * self.model().rowCount() + 4)
+        self.setMaximumHeight(self._above + type_scale.row(ROW_HEIGHT) * self.model().rowCount() + 4)
 
 
 def color_of(name: str) -> str:

@@ -104,17 +104,22 @@ class WrenchPanel(QWidget):
         for each in (self._from, self.begin, self._for, self.length):
             each.setEnabled(on)
 
-    def set_links(self, links: Sequence[int], names: Sequence[str]) -> None:
-        """Set another robot's movable links, their numbers and names, with zeros unless they are the same as before."""
+    def set_links(self, links: Sequence[int], names: Sequence[str], chosen: int = -1) -> None:
+        """Set another robot's movable links, their numbers and names, and the chosen one's number.
+
+        With zeros, and without a time, unless they are the same as before.
+        """
         same = tuple(names) == tuple(self.link.itemText(place) for place in range(self.link.count()))
         with QSignalBlocker(self.link):
             self.link.clear()
             for link, name in zip(links, names, strict=True):
                 self.link.addItem(name, link)
-            self.link.setCurrentIndex(self.link.count() - 1)
+            self.link.setCurrentIndex(self.link.findData(chosen))
         self.setEnabled(bool(links))
         self.show_wrenches({})
         if not same:
+            self.limited.setChecked(False)
+            self.begin.put(0.0)
             self._load_link()
 
     def show_wrenches(self, wrenches: Mapping[int, SetWrench]) -> None:

@@ -36,6 +36,7 @@ from app.plotting.quantities import (
     Quantity,
     Unit,
 )
+from app.plotting.second_quantities import KINDS, SECOND
 
 
 class Slot(NamedTuple):
@@ -160,10 +161,22 @@ def _texts(subject: str, slot: Slot) -> tuple[str, str]:
     return f"{kind} {slot.unit.label}".casefold(), f"{slot.words} {subject}"
 
 
-def catalogue(model: engine.Model, ghost: bool = False) -> Catalogue:
-    """Return the catalogue of a robot's quantities, with those of its `ghost`, which only the window's frames have."""
+def catalogue(model: engine.Model, ghost: bool = False, second: engine.Model | None = None) -> Catalogue:
+    """Return the catalogue of a robot's quantities.
+
+    With those of its `ghost`, which only the window's frames have, and those of a `second` robot.
+    """
     beside = [Owner(GHOST, "", -1, _OF_GHOST)] if ghost else []
-    return Catalogue([Owner("robot", "", -1, _of_robot(model)), *beside, *_of_joints(model), *_of_links(model)])
+    own = Owner("robot", "", -1, _of_robot(model)), *beside, *_of_joints(model), *_of_links(model)
+    return Catalogue([*own, *([] if second is None else _of_second(second))])
+
+
+def _of_second(model: engine.Model) -> Iterator[Owner]:
+    owners = [Owner("robot", "", -1, _of_robot(model)), *_of_joints(model), *_of_links(model)]
+    slots = {id(each.slots): tuple(slot for slot in each.slots if slot.kind in KINDS) for each in owners}
+    for each in owners:
+        name = f"second: {each.name}".strip()
+        yield each._replace(subject=f"{SECOND}{each.subject}", name=name, slots=slots[id(each.slots)])
 
 
 def _vector(kind: str, unit: Unit, words: str = "") -> Iterator[Slot]:

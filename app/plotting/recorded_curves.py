@@ -14,6 +14,7 @@ import engine
 from app.acting.coordinates import Coordinate
 from app.jobs.background import Background
 from app.plotting.quantities import CONTACTS, Evaluation, Quantity, States
+from app.plotting.second_quantities import SecondFrames, is_of_second
 from app.recording.replay import effort_in
 from app.simulation.batch_spread import recorded_model
 from app.simulation.contacts import ContactForces, contact_forces
@@ -34,6 +35,8 @@ class Wanted(NamedTuple):
     quantities: tuple[Quantity, ...]
     rows: Sequence[Coordinate]
     """The model's `coordinates`."""
+    second: SecondFrames | None = None
+    """The second robot in these frames, if it is known."""
 
     def includes(self, other: Wanted) -> bool:
         """Return whether these curves include all curves of another request."""
@@ -135,12 +138,19 @@ def evaluate(recording: engine.Recording, wanted: Wanted, indices: Sequence[int]
             continue
         pairs.append(_FramePair(frame, before))
     times, values = [np.zeros(0)], [np.zeros((0, len(wanted.quantities)))]
+    of_second = [k for k, each in enumerate(wanted.quantities) if is_of_second(each)]
     for _, group in groupby(pairs, key=lambda pair: id(pair.frame.setup)):
         states, model = _states(list(group), wanted, sampled)
         evaluation = Evaluation(model, wanted.rows, states)
         times.append(states.time)
-        values.append(np.stack([evaluation.value(each) for each in wanted.quantities], 1))
-    return np.concatenate(times), np.concatenate(values)
+        nothing = np.full(len(states.time), np.nan)
+        own = [nothing if is_of_second(each) else evaluation.value(each) for each in wanted.quantities]
+        values.append(np.stack(own, 1))
+    found = np.concatenate(values)
+    if of_second and wanted.second is not None:
+        numbers = [pair.frame.index for pair in pairs]
+        found[:, of_second] = wanted.second.values(wanted.run, numbers, [wanted.quantities[k] for k in of_second])
+    return np.concatenate(times), found
 
 
 def _states(pairs: Sequence[_FramePair], wanted: Wanted, sampled: bool) -> tuple[States, engine.Model]:

@@ -25,8 +25,8 @@ import engine
 from app.reasons import reason
 from app.simulation.attachments import Attachment
 from app.simulation.changeover import Changeover
-from app.simulation.messages import Event, LimitsReached, Stopped
-from app.simulation.motion_watch import AchievedSpeed, LimitWatch, RestWatch
+from app.simulation.messages import EffortsCut, Event, LimitsReached, Snapshot, Stopped
+from app.simulation.motion_watch import AchievedSpeed, EffortWatch, LimitWatch, RestWatch
 from app.simulation.pace import Pace
 from app.simulation.running import Running
 
@@ -51,6 +51,7 @@ class Loop:
         self._pace, self._achieved = Pace(), AchievedSpeed()
         self._rest_watch = RestWatch()
         self._limits: LimitWatch | None = None
+        self._efforts = EffortWatch()
 
     @property
     def _running(self) -> Running | None:
@@ -259,6 +260,13 @@ class Loop:
         for attachment in self._attachments:
             attachment.after_steps(self._running, count)
 
+    def _watch_efforts(self, frame: Snapshot) -> None:
+        """Report the joints of which more is asked than their effort limit, above all by a controller."""
+        new, model = self._efforts.update(frame.time, frame.tau, frame.model), frame.model
+        if self._playing and len(new):
+            names = tuple(model.coordinate_names[v] for v in new)
+            self._send_event(EffortsCut(frame.time, names, tuple(frame.tau[new]), tuple(model.effort_limit[new])))
+
     def _publish(self) -> None:
         """Publish the current state for the window's next poll."""
         self._changed = False
@@ -277,6 +285,7 @@ class Loop:
         reached = self._limits.update(self._running.q[0])
         if self._playing and reached:
             self._send_event(LimitsReached(frame.time, reached))
+        self._watch_efforts(frame)
         self.changeover.frames.publish()
         if self._playing and frame.batch is not None and np.all(frame.batch.diverged):  # each is frozen
             self._stop(Stopped(f"all {len(frame.batch.diverged)} robots have diverged by {frame.time:g} s"))

@@ -98,10 +98,11 @@ class SecondRobotState:
 
     `time`, s, is its own, since its start; it differs from the robot's if it was opened later, or after a branch from a
     recording. `scene` is what it can touch, or None; it decides which algorithms support the robot. `contacts` are of
-    its last step, without `place`.
+    its last step, without `place`. `simulated` is the model as it is simulated, with its gravity.
     """
 
     model: engine.Model
+    simulated: engine.Model
     time: float
     place: np.ndarray
     q: np.ndarray
@@ -353,6 +354,16 @@ class LimitsReached:
 
 
 @dataclass(frozen=True)
+class EffortsCut:
+    """Joint coordinates of which larger efforts are asked, N m or N, than their `limits`, to which these are cut."""
+
+    time: float
+    names: tuple[str, ...]
+    asked: tuple[float, ...]
+    limits: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class Configured:
     """The settings now in force. `refusal`: why the requested ones are not, in a sentence; else empty."""
 
@@ -374,6 +385,7 @@ Event = (
     | Refused
     | Stopped
     | LimitsReached
+    | EffortsCut
     | Configured
     | ControllerChanged
 )

@@ -67,3 +67,19 @@ class LimitWatch:
         self._at_limit[there] = True
         self._at_limit[room > self._band] = False
         return tuple(self._names[dof] for dof in self._scalar[reached])
+
+
+class EffortWatch:
+    """Detects joints of which a larger effort is asked, as by a controller, than their limit; each once in a run."""
+
+    def __init__(self) -> None:
+        self._time, self._cut = 0.0, np.zeros(0, bool)
+
+    def update(self, time: float, tau: np.ndarray, model: engine.Model) -> np.ndarray:
+        """Return the velocity indices of those that are new, of the efforts tau (nv,), N m or N, asked at a time, s."""
+        if time < self._time or len(self._cut) != len(tau):
+            self._cut = np.zeros(len(tau), bool)
+        self._time, beyond = time, np.abs(tau) > model.effort_limit
+        new = np.flatnonzero(beyond & ~self._cut)
+        self._cut |= beyond
+        return new

@@ -196,7 +196,7 @@ class SecondRobot(MadeApart):
         time_ = self._time_before + simulation.time
         contacts = contacts_of(simulation.contacts, simulation.dt, 0)
         self._state = SecondRobotState(
-            requested.model, time_, place, q, v, simulation.algorithm, simulation.scene, contacts
+            requested.model, simulation.model, time_, place, q, v, simulation.algorithm, simulation.scene, contacts
         )  # fmt: skip
 
     def show(self, frame: Snapshot) -> None:

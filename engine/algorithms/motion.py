@@ -6,7 +6,7 @@ Only the poses are recursive. It is the slow, readable basis of `algorithms.step
 Twists are about the *world's* origin in world axes, so that twists of different bodies can be added. With J_i (6, nv)
 the Jacobian of body i, V_i = J_i v, and I_i its inertia in that frame:
 
-    M = Σ J_iᵀ I_i J_i        h = Σ J_iᵀ (I_i (J̇_i v − a₀) − ad(V_i)ᵀ I_i V_i)        a₀ = (0, g)
+    M = Σ J_iᵀ I_i J_i        bias = Σ J_iᵀ (I_i (J̇_i v − a₀) − ad(V_i)ᵀ I_i V_i)        a₀ = (0, g)
 
 Source: R. Featherstone, "Rigid Body Dynamics Algorithms" (2008), sections 2.10 and 3.3; [Y] (2) summed over bodies.
 """
@@ -40,7 +40,7 @@ class Motion(NamedTuple):
 def motion(model: Model, q: Array, v: Array) -> Motion:
     """Return the poses and twists of all bodies at q (nq,) and v (nv,)."""
     n, coupling = len(model.parent), model.coupling
-    tree_q, G = coupling.expand_q(q), coupling.G
+    tree_q, C = coupling.expand_q(q), coupling.C
     R, p = np.zeros((n, 3, 3)), np.zeros((n, 3))
     J, V, drift = np.zeros((n, 6, model.nv)), np.zeros((n, 6)), np.zeros((n, 6))
     for i, parent in enumerate(model.parent.tolist()):
@@ -50,7 +50,7 @@ def motion(model: Model, q: Array, v: Array) -> Motion:
         if parent != WORLD:
             R[i], p[i] = R[parent] @ R[i], R[parent] @ p[i] + p[parent]
             J[i], drift[i] = J[parent], drift[parent]
-        S = lie.Ad(R[i], p[i])[:, list(joint.columns)] @ G[model.v_start[i] : model.v_start[i] + joint.nv]
+        S = lie.Ad(R[i], p[i])[:, list(joint.columns)] @ C[model.v_start[i] : model.v_start[i] + joint.nv]
         J[i] = J[i] + S
         V[i] = J[i] @ v
         drift[i] = drift[i] + lie.ad(V[i]) @ S @ v
@@ -68,19 +68,20 @@ def joint_pose(kind: int, x: Array) -> tuple[Array, Array]:
 
 
 def equations_of_motion(model: Model, bodies: Motion, wrench: Array | None = None) -> tuple[Array, Array]:
-    """Return M (nv, nv) and h (nv,) of M v̇ + h = τ; `wrench` (links, 6) acts on the links, each in its own frame."""
-    M, h, a0 = np.zeros((model.nv, model.nv)), np.zeros(model.nv), np.concatenate([np.zeros(3), model.gravity])
+    """Return M (nv, nv) and the bias (nv,) of M v̇ + bias = τ; `wrench` (links, 6) acts on links, in their frames."""
+    M, bias = np.zeros((model.nv, model.nv)), np.zeros(model.nv)
+    a0 = np.concatenate([np.zeros(3), model.gravity])
     for i in range(len(model.parent)):
         X = lie.Ad(*lie.inverse(bodies.R[i], bodies.p[i]))
         inertia, J, V = X.T @ model.J[i] @ X, bodies.J[i], bodies.V[i]
         M += J.T @ inertia @ J
-        h += J.T @ (inertia @ (bodies.drift[i] - a0) - lie.ad(V).T @ inertia @ V)
+        bias += J.T @ (inertia @ (bodies.drift[i] - a0) - lie.ad(V).T @ inertia @ V)
     if wrench is not None:
         for link, body in enumerate(model.link_body.tolist()):
             if body != WORLD:
                 X = lie.Ad(*lie.inverse(*frame_of_link(model, bodies, link)))
-                h -= bodies.J[body].T @ X.T @ wrench[link]
-    return M, h
+                bias -= bodies.J[body].T @ X.T @ wrench[link]
+    return M, bias
 
 
 def frame_of_link(model: Model, bodies: Motion, link: int) -> tuple[Array, Array]:

@@ -4,11 +4,11 @@ Inputs are one robot's `Model` (from `Parameters.robot` if it is varied), its q 
 and `StepSetup`; the result is `StepResult`. `engine.Simulation` does the same by kernels, and is compared with this
 reference on random robots. Numbers in parentheses are the equations of docs/contact.md.
 
-1. *Motion.* Poses, Jacobians and twists of all bodies; M and h of M v̇ + h = τ                      `motion`
+1. *Motion.* Poses, Jacobians and twists of all bodies; M and bias of M v̇ + bias = τ                   `motion`
 2. *Efforts.* τ + kp (target − q) − kd v within the effort limit, less damping; and, if these are taken at the end of
    the step ("implicit"), their addition to M's diagonal: M̃ = M + dt (damping + kd + dt kp)            `efforts`
 3. *Free velocity*, without contact, friction and limits:
-   v_f = v + dt M̃⁻¹ (τ − h)                                                             (C5)        `free_velocity`
+   v_f = v + dt M̃⁻¹ (τ − bias)                                                          (C5)        `free_velocity`
 4. *Contacts*, and a Jacobian row J for each constrained direction                                   `rows_of`
 5. *The law* for λ, with u = G λ + b, G = J M̃⁻¹ Jᵀ, b = J v_f + c (C6)                   (C2), (C3)  `contact_law`
    Restitution is reduced while the impulses would add energy                            (C4)
@@ -159,10 +159,10 @@ def free_velocity(
     model: Model, bodies: Motion, q: Array, v: Array, inputs: Inputs, settings: StepSetup
 ) -> tuple[Array, Array]:
     """Return M̃ and v_f, with free joints' linear velocities in the frames at the start of the step."""
-    M, h = equations_of_motion(model, bodies, inputs.wrench)
+    M, bias = equations_of_motion(model, bodies, inputs.wrench)
     force, added_inertia = efforts(model, q, v, inputs, settings)
     M = M + np.diag(added_inertia)
-    free = v + settings.dt * np.linalg.solve(M, force - h)
+    free = v + settings.dt * np.linalg.solve(M, force - bias)
     for joint in _free_joints(model):
         rotation_term = np.cross(v[joint.v][:3], v[joint.v][3:])  # v̇ contains −ω × v, the rotation of the frame
         free[joint.v.start + 3 : joint.v.stop] += settings.dt * rotation_term
@@ -173,8 +173,8 @@ def runge_kutta(model: Model, q: Array, v: Array, inputs: Inputs, settings: Step
     """Take a classical Runge-Kutta step without contact, friction and limits; quaternions are normalised."""
 
     def rates(q: Array, v: Array) -> tuple[Array, Array]:
-        M, h = equations_of_motion(model, motion(model, q, v), inputs.wrench)
-        return coordinate_rates(model, q, v), np.linalg.solve(M, efforts(model, q, v, inputs, settings)[0] - h)
+        M, bias = equations_of_motion(model, motion(model, q, v), inputs.wrench)
+        return coordinate_rates(model, q, v), np.linalg.solve(M, efforts(model, q, v, inputs, settings)[0] - bias)
 
     dt = settings.dt
     q1, v1 = rates(q, v)

@@ -1,7 +1,7 @@
 """q̈ and reactions of a block of robots by the step's algorithm, from q, v and forces.
 
 An algorithm enters here in two parts: what depends on q and v alone (`prepare`), and the accelerations for any forces,
-added inertias and locks (`accelerations`), which may be called repeatedly.
+added inertias and held joints (`accelerations`), which may be called repeatedly.
 """
 
 from __future__ import annotations
@@ -58,18 +58,18 @@ class Dynamics(NamedTuple):
 class CoordinateForces(NamedTuple):
     """The forces on the coordinates of a block of L robots, (L, nv) each.
 
-    `force` are the generalized forces; `inertia` is added to the diagonal of the mass matrix; where `locked` is not 0,
-    the acceleration is `target`.
+    `force` are the generalized forces; `added_inertia` is added to the diagonal of the mass matrix; where `held` is not
+    0, the acceleration is `target_acceleration`.
     """
 
     force: NDArray[np.floating]
-    inertia: NDArray[np.floating]
-    locked: NDArray[np.floating]
-    target: NDArray[np.floating]
+    added_inertia: NDArray[np.floating]
+    held: NDArray[np.floating]
+    target_acceleration: NDArray[np.floating]
 
 
 class Accelerations(NamedTuple):
-    """The result, (L, nv) each: q̈, and the generalized forces of the locks beyond those given."""
+    """The result, (L, nv) each: q̈, and the generalized forces at held joints beyond those given."""
 
     qdd: NDArray[np.floating]
     reaction: NDArray[np.floating]
@@ -92,7 +92,7 @@ def _abia(forces, result, dynamics, loads, phases):
     topology, constants, w, lanes = dynamics.topology, dynamics.constants, dynamics.w, dynamics.lanes
     time = begin(phases)
     tree_passes.scatter_v(forces.force, 0, topology, w, lanes, slot.OF_TAU)
-    tree_passes.scatter_additions(forces.inertia, forces.locked, forces.target, topology, w, lanes)
+    tree_passes.scatter_additions(forces.added_inertia, forces.held, forces.target_acceleration, topology, w, lanes)
     time = lap(phases, KINEMATICS, time)
     tree_passes.bias_forces(topology, constants, w, lanes)
     if len(wrenches) > 0:
@@ -130,9 +130,9 @@ def _prepare_jsiia(q, v, dynamics, loads, phases):
 def _jsiia(forces, result, dynamics, _loads, phases):
     coupling, dense = dynamics.coupling, dynamics.work
     time = begin(phases)
-    jsiia.locked_system(
-        forces.force[0], forces.inertia[0], forces.locked[0], forces.target[0], result.qdd[0], result.reaction[0],
-        coupling, dense,
+    jsiia.held_system(
+        forces.force[0], forces.added_inertia[0], forces.held[0], forces.target_acceleration[0],
+        result.qdd[0], result.reaction[0], coupling, dense,
     )  # fmt: skip
     time = lap(phases, MASS_MATRIX, time)
     cholesky(dense.factor)
@@ -157,11 +157,13 @@ def _prepare_cfa(q, v, dynamics, loads, phases):
 @kernel
 def _cfa(forces, result, dynamics, _loads, phases):
     time = begin(phases)
-    extra, locked, qdd, work = forces.inertia[0], forces.locked[0], result.qdd[0], dynamics.work
+    added_inertia, held, qdd, work = forces.added_inertia[0], forces.held[0], result.qdd[0], dynamics.work
     topology, constants, w = dynamics.topology, dynamics.constants, dynamics.w
-    cfa.eliminate(forces.force[0], extra, locked, forces.target[0], qdd, work, topology, constants, w)
+    cfa.eliminate(
+        forces.force[0], added_inertia, held, forces.target_acceleration[0], qdd, work, topology, constants, w
+    )
     time = lap(phases, ELIMINATION, time)
-    cfa.refine(extra, locked, qdd, result.reaction[0], work, topology, constants, w)
+    cfa.refine(added_inertia, held, qdd, result.reaction[0], work, topology, constants, w)
     lap(phases, REFINEMENT, time)
 
 

@@ -23,7 +23,7 @@ from engine.compile.operations import reciprocal, registers
 from engine.compile.shared import array_at, count
 from engine.compile.vectors import every, robots_at
 from engine.kernels.bodies import AXIS, NQ, NV, ZERO, rigid_inertia
-from engine.kernels.gains_and_damping import implicit_inertia, is_stiff, joint_force
+from engine.kernels.gains_and_damping import added_inertia, is_stiff, joint_force
 from engine.kernels.joint_rows import is_held, target_acceleration
 from engine.kernels.outward import enter
 from engine.kernels.robot import ENTER, KIND, PARENT, Q_START, V_START, with_constants
@@ -61,19 +61,19 @@ def _inertia_past_axis(forces, k, axis, to_parent, n, f, A, B, C, factors):
     y, z = axis_column(A, B, C, axis)
     U = y[0], y[1], y[2], z[0], z[1], z[2]
     axis_inertia, u = U[axis], joint_force(forces, k) - (n[0], n[1], n[2], f[0], f[1], f[2])[axis]
-    inverse = reciprocal(axis_inertia + implicit_inertia(forces, k) if is_stiff(forces, k) else axis_inertia)
+    inverse = reciprocal(axis_inertia + added_inertia(forces, k) if is_stiff(forces, k) else axis_inertia)
     factors[k] = _with_entry(U, axis, 0.0), inverse, u, axis_inertia
     if not to_parent:
         return n, f, A, B, C
     if is_stiff(forces, k):
         held, target = is_held(forces, k), target_acceleration(forces, k)
-        a_axis = target if held else u * inverse
+        ud = target if held else u * inverse
         A, B, C = minus_rank_one(A, B, C, y, z, 0.0 if held else inverse)
     else:
-        a_axis = u * inverse
+        ud = u * inverse
         A, B, C = minus_rank_one(A, B, C, y, z, inverse)
         A, B, C = _with_axis_zeroed(A, B, C, axis)
-    return add(n, scale(a_axis, y)), add(f, scale(a_axis, z)), A, B, C
+    return add(n, scale(ud, y)), add(f, scale(ud, z)), A, B, C
 
 
 @inline
@@ -124,7 +124,7 @@ def accelerate(robot, i, forces, numbers, factors, acceleration, out, reaction):
         if is_stiff(forces, first + j):
             U_a, held = U_a_others + axis_inertia * a[axis], is_held(forces, first + j)
             qdd = target_acceleration(forces, first + j) if held else (u - U_a) * inverse
-            reaction[first + j] = U_a + (axis_inertia + implicit_inertia(forces, first + j)) * qdd - u
+            reaction[first + j] = U_a + (axis_inertia + added_inertia(forces, first + j)) * qdd - u
             a_axis = qdd + a[axis]
         else:
             a_axis = (u - U_a_others) * inverse

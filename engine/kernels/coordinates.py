@@ -8,6 +8,6 @@ from engine.compile.operations import parallel_range
 
 @kernel
 def expand(q, q_index, q_factor, q_offset, out):
-    """G q + g₀ of one robot: (nq,) -> (tree_nq,)."""
+    """C q + q₀ of one robot: (nq,) -> (tree_nq,)."""
     for i in parallel_range(out.size):
         out[i] = q_factor[i] * q[q_index[i]] + q_offset[i]

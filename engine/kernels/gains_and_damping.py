@@ -39,7 +39,7 @@ def without_friction(rows, j, drive, v):
 
 
 @inline
-def added_inertia(rows, j, drive, dt):
+def _added_inertia(rows, j, drive, dt):
     """The inertia that implicit damping and gains add to coordinate j."""
     gain_inertia, limit = dt * (rows.joints[KD, j] + dt * rows.joints[KP, j]), rows.joints[EFFORT_LIMIT, j]
     if limit < np.inf:
@@ -56,9 +56,9 @@ def joint_forces(robots, q, v, rows, forces, implicit):
                 rows, j, robots.tau[k, j], robots.target[k, j], position(rows, j, q[k]), v[k, j], rows.dt, implicit
             )
             forces.force[k, j] = without_friction(rows, j, drive_force, v[k, j])
-            forces.inertia[k, j] = 0.0
+            forces.added_inertia[k, j] = 0.0
             if implicit and is_row(rows, j):
-                forces.inertia[k, j] = added_inertia(rows, j, drive_force, rows.dt)
+                forces.added_inertia[k, j] = _added_inertia(rows, j, drive_force, rows.dt)
 
 
 @inline
@@ -95,7 +95,7 @@ def joint_force(forces, j):
 
 
 @inline
-def implicit_inertia(inputs, j):
+def added_inertia(inputs, j):
     """The inertia that implicit damping and gains add to a joint."""
     rows = inputs.rows
-    return added_inertia(rows, j, _drive(inputs, j), rows.dt) if inputs.known.implicit else 0.0
+    return _added_inertia(rows, j, _drive(inputs, j), rows.dt) if inputs.known.implicit else 0.0

@@ -54,16 +54,15 @@ def bounds(rows, j, q):
 
 @inline
 def set_mode(mode, k, j, rows, start, active, forces):
-    """Set the mode of row j of robot k, with its friction in `forces` or its lock; `start` is the step's initial
-    state."""
+    """Set the mode of row j of robot k, held or with its friction in `forces`; `start` is the step's initial state."""
     old_mode, v = active.mode[k, j], start.v[k, j]
     low, high = bounds(rows, j, start.q[k])
     forces.force[k, j] += friction(rows.joints, j, v) * (
         (old_mode if slides(old_mode) else 0.0) - (mode if slides(mode) else 0.0)
     )
     active.mode[k, j] = mode
-    forces.locked[k, j] = 0.0 if slides(mode) else 1.0
-    forces.target[k, j] = (held_velocity(mode, low, high) - v) / rows.dt
+    forces.held[k, j] = 0.0 if slides(mode) else 1.0
+    forces.target_acceleration[k, j] = (held_velocity(mode, low, high) - v) / rows.dt
 
 
 @inline

@@ -113,7 +113,7 @@ def _take_stages(robot, loads):
         rk4.add_stage(stage, q, v, contact.column, 0, robot.rows, robot.rotations, stages)
     rk4.end_stages(q, v, 0, robot.rows, robot.rotations, stages)
     update_bodies(stages.q[0], v, robot.known, loads, contact)
-    factorise(forces.force[0], forces.inertia[0], contact.topology, contact.bodies, contact.solver.tree)
+    factorise(forces.force[0], forces.added_inertia[0], contact.topology, contact.bodies, contact.solver.tree)
     for j in parallel_range(v.size):
         contact.free[j] = v[j]
 
@@ -159,7 +159,7 @@ def _begin(number, row, given, batch, fixed, robot, timed):
     else:
         free_velocity(v, forces, rows, contact.topology, gravity, contact)
         to_start_frame(v, rows.dt, contact.free, robot.rotations)
-    return begin_contacts(keeps_energy, count, q, v, forces.inertia[0], rows, contact_state, 0)
+    return begin_contacts(keeps_energy, count, q, v, forces.added_inertia[0], rows, contact_state, 0)
 
 
 @kernel
@@ -167,7 +167,7 @@ def _search(robot):
     """Take a Newton step of a search; return whether it is over."""
     contact, counts = robot.contact_state.contact, robot.contact_state.contact.solver.search.counts
     return advance_search(
-        counts[CONTACTS], counts[JOINTS], robot.workspace.forces.inertia[0], contact.topology, contact.bodies,
+        counts[CONTACTS], counts[JOINTS], robot.workspace.forces.added_inertia[0], contact.topology, contact.bodies,
         contact.solver, contact.step_counts,
     )  # fmt: skip
 
@@ -178,7 +178,11 @@ def _end(accepted, fixed, robot, timed, phases):
 
     Returns False if another search begins.
     """
-    state, contact, inertia = robot.workspace.state, robot.contact_state.contact, robot.workspace.forces.inertia[0]
+    state, contact, inertia = (
+        robot.workspace.state,
+        robot.contact_state.contact,
+        robot.workspace.forces.added_inertia[0],
+    )
     if not end_contacts(accepted, fixed.integrator == "rk4", robot.rows.dt, inertia, robot.contact_state, 0):
         return False
     lap(timed, phases, CONTACT)

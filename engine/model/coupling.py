@@ -15,7 +15,7 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Coupling:
-    """``q_tree = G q + g₀`` as gathers: each tree coordinate depends on one independent coordinate."""
+    """``q_tree = C q + q₀`` as gathers: each tree coordinate depends on one independent coordinate."""
 
     q_index: Indices
     q_scale: Array
@@ -29,12 +29,12 @@ class Coupling:
         return q[..., self.q_index] * self.q_scale + self.q_offset
 
     def expand_v(self, v: Array) -> Array:
-        """Map v or v̇, (..., nv) -> (..., tree_nv); G is constant."""
+        """Map v or v̇, (..., nv) -> (..., tree_nv); C is constant."""
         return v[..., self.v_index] * self.v_scale
 
     @cached_property
-    def G(self) -> Array:
-        """The matrix G (tree_nv, nv)."""
-        G = np.zeros((len(self.v_index), self.nv))
-        G[np.arange(len(self.v_index)), self.v_index] = self.v_scale
-        return G
+    def C(self) -> Array:
+        """The matrix C (tree_nv, nv)."""
+        C = np.zeros((len(self.v_index), self.nv))
+        C[np.arange(len(self.v_index)), self.v_index] = self.v_scale
+        return C

@@ -27,7 +27,7 @@ class Packed(NamedTuple):
 
 
 class PackedCoupling(NamedTuple):
-    """G and g₀ as gathers: tree coordinate i is ``factor[i] · x[index[i]] + offset[i]``."""
+    """C and q₀ as gathers: tree coordinate i is ``factor[i] · x[index[i]] + offset[i]``."""
 
     q_index: NDArray[np.int64]
     q_factor: NDArray[np.floating]

@@ -80,7 +80,7 @@ class Model:
 
     Coordinates: q has one number per revolute or prismatic body, a unit quaternion x, y, z, w per spherical one, and
     position (3) and unit quaternion (4) per free one; v has one number, the angular velocity ω in the body's frame, or
-    the body twist (ω, v). Mimic joints have none: `nq` and `nv` count the independent coordinates y (q = G y + g₀),
+    the body twist (ω, v). Mimic joints have none: `nq` and `nv` count the independent coordinates y (q = C y + q₀),
     `tree_nq` and `tree_nv` those of all bodies. Without mimic joints both are equal.
     """
 

@@ -328,6 +328,19 @@ def test_growth_with_the_links(qtbot, panel, tmp_path, monkeypatch):
     assert count(picture, engine.algorithm_color("jsiia")) > 100
 
 
+def test_the_whole_growth_is_seen_in_a_panel_below_the_picture(qtbot, panel):
+    panel.window().resize(1280, 800)
+    choose(qtbot, panel.form.algorithms, "abia", "jsiia")
+    panel.form.measure.setCurrentIndex(OVER_LINKS)
+    measure(qtbot, panel)
+    room, plot = panel.parentWidget(), panel.growth.plot
+    wait(qtbot, lambda: plot.mapTo(room, plot.rect().bottomLeft()).y() < room.height())
+    assert panel.growth.names.height() > 0
+    title = plot.getAxis("left").label.mapRectToScene(plot.getAxis("left").label.boundingRect())
+    assert title.top() >= 0
+    assert title.bottom() <= plot.height()
+
+
 def test_growth_with_the_batch(qtbot, panel):
     form = panel.form
     choose(qtbot, form.algorithms, "abia")

@@ -1,5 +1,6 @@
 """A user's controller in the window: opened, reloaded when saved, reported when it fails, ended when it hangs."""
 
+import re
 from functools import partial
 from pathlib import Path
 
@@ -11,7 +12,9 @@ from windows import answers, name_file, press, wait
 
 import engine
 from app.acting.controlling import Controlling
-from app.features.attaching import ControllerView, DiagnosticsView
+from app.desktop import theme
+from app.features.attaching import ControllerView, DiagnosticsView, LogView
+from app.panels.joint_table import DRIVE
 
 ROBOT = engine.find_robot("double_pendulum")
 
@@ -92,8 +95,17 @@ def test_a_fault_pauses_with_its_line_and_a_saved_file_goes_on(qtbot, shown, cho
     assert "mine.py, line 2" in told.problem
     assert told.line == 2
     assert "0.05 else missing" in panel.excerpt.toPlainText()  # of the controller, not of the robot's file
+    press(qtbot, window, window.run.play)  # before the file is saved
+    before = bench.robot.time
+    wait(qtbot, lambda: bench.robot.time > before)
+    assert panel.isVisible()
+    assert window.statusBar().currentMessage().startswith("mine.py has failed: no efforts of it act; fix and save it")
+    press(qtbot, window, window.run.play)
+    wait(qtbot, lambda: not bench.robot.playing)
     path.write_text("def control(t, q, v):\n    return [2, -2]  # mended\n", encoding="utf-8")
     wait(qtbot, lambda: view.label.text() == "mine.py")
+    assert not panel.isVisible()
+    assert "has failed" not in window.statusBar().currentMessage()
     press(qtbot, window, window.run.play)
     wait(qtbot, lambda: bench.robot.newest is not None and bench.robot.newest.tau.tolist() == [2, -2])
 
@@ -291,3 +303,20 @@ def test_no_file_runs_by_opening_a_robot(qtbot, shown, choose, failed):
     wait(qtbot, lambda: not bench.opening.loading and bench.robot.model.name == "arm7" and not bench.controller.path)
     (controlling,) = (each for each in bench._worker._loop._attachments if isinstance(each, Controlling))
     assert controlling._controller is None
+
+
+def test_an_effort_beyond_its_limit_is_cut_reported_once_and_marked(qtbot, shown, choose):
+    window = shown(engine.find_robot("arm7"))
+    bench, table = window.workbench, window.joints.table
+    choose(window, "def control(t, q, v):\n    return [500.0 if k == 2 and t > 0.05 else 0.0 for k in range(7)]\n")
+    wait(qtbot, lambda: bool(bench.controller.path))
+    window.run.play.trigger()
+    limit = bench.robot.model.effort_limit[2]
+    cell = table.index(2, DRIVE)
+    wait(qtbot, lambda: table.data(cell) == f"{limit:.1f} N m")
+    assert table.data(cell, Qt.ItemDataRole.ForegroundRole) == theme.color("warning")
+    assert table.data(cell, Qt.ItemDataRole.ToolTipRole).endswith("; 500 is asked of it")
+    assert table.data(table.index(3, DRIVE), Qt.ItemDataRole.ForegroundRole) == theme.color("faint")
+    log = [each.text for each in window.features[LogView].entries if "asked" in each.text]
+    assert len(log) == 1
+    assert re.fullmatch(rf"joint3: effort 500 asked, its limit {limit:g} acts since 0\.\d+ s", log[0])

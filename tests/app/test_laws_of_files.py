@@ -18,8 +18,13 @@ from test_laws_of_time import batch_of, play, tangled
 import engine
 from app.desktop.numbers import duration, si_text, span
 from app.features import session_text
-from app.features.camera_views import read_views
+from app.features.camera_views import CameraViews, read_views
 from app.features.dragging import force_text
+from app.features.ghost_view import GhostView
+from app.features.lesson_view import LessonView
+from app.features.link_hiding import LinkHiding
+from app.features.plots_view import PlotsView
+from app.features.second_robot_view import SecondRobotView
 from app.features.sessions import Sessions
 from app.gl.camera import Camera
 from app.panels import bars, inspection
@@ -85,6 +90,11 @@ def everything(model, rng):
     )  # fmt: skip
 
 
+def feature(kind: type, **state) -> SimpleNamespace:
+    """Return what has a feature's part of sessions, with this state."""
+    return SimpleNamespace(kept=lambda: kind.kept(SimpleNamespace(**state)), restore=kind.restore)
+
+
 def session_of(model, rng) -> tuple[dict, SimpleNamespace]:
     """Return the session that the window writes of a random state, and the state."""
     robot, _ = joints_of(model, everything(model, rng))
@@ -105,17 +115,22 @@ def session_of(model, rng) -> tuple[dict, SimpleNamespace]:
         str(rng.choice(["auto", "cfa"])),
     )
     two = {"path": model.source, **{name: list(x) if isinstance(x, tuple) else x for name, x in asdict(kept).items()}}
-    window = SimpleNamespace(
-        viewport=SimpleNamespace(camera=camera),
-        feature=lambda _: SimpleNamespace(  # of the ghost, and of the lesson
-            path="", panel=SimpleNamespace(settings=GHOST), kept={"name": "dca", "step": 4}
-        ),
-        saveState=lambda: SimpleNamespace(toBase64=lambda: SimpleNamespace(data=lambda: b"QUJD")),
-    )
     keys = [[catalogue(model)[int(k)].key for k in rng.integers(0, 40, 3)] for _ in range(2)]
     hidden = [name for name in model.link_names if rng.random() < 0.3]
-    parts = SimpleNamespace(_bench=bench, _window=window, _plots=SimpleNamespace(layout_keys=keys),
-                            _second_robot=SimpleNamespace(kept=two), _hiding=SimpleNamespace(names=hidden))  # fmt: skip
+    lesson = SimpleNamespace(lesson=SimpleNamespace(name="dca"), number=4)
+    features = (
+        feature(CameraViews, _viewport=SimpleNamespace(camera=camera)),
+        feature(PlotsView, panel=SimpleNamespace(layout_keys=keys)),
+        feature(LinkHiding, names=hidden),
+        feature(LessonView, panel=lesson, _dock=SimpleNamespace(isHidden=lambda: False)),
+        feature(GhostView, path="", panel=SimpleNamespace(settings=GHOST)),
+        SimpleNamespace(kept=lambda: {"beside": two}, restore=SecondRobotView.restore),
+    )
+    window = SimpleNamespace(
+        features=dict(enumerate(features)),
+        saveState=lambda: SimpleNamespace(toBase64=lambda: SimpleNamespace(data=lambda: b"QUJD")),
+    )
+    parts = SimpleNamespace(_bench=bench, _window=window)
     return Sessions.session(parts), SimpleNamespace(bench=bench, camera=camera, kept=kept, keys=keys, hidden=hidden)
 
 

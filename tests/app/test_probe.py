@@ -1,7 +1,7 @@
 """Sampling in the simulation's thread: rate, quantities, and cost."""
 
 import math
-import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -58,15 +58,21 @@ def test_samples_are_evenly_apart_and_change_no_bit(monkeypatch, quadruped):
 
 
 def test_samples_that_cost_much_are_farther_apart(monkeypatch, arm7):
-    running, probe = running_of(arm7, Settings()), Probe()
-    probe.begin(quantities(arm7, "total energy"), running)
-    energy = engine.energy
+    """By a clock that other programs do not delay."""
+    now, energy = [0.0], engine.energy
+
+    def clock():
+        now[0] += 1e-5
+        return now[0]
 
     def slow(*state):
-        time.sleep(0.004 * len(state[1]))
+        now[0] += 0.004 * len(state[1])
         return energy(*state)
 
+    monkeypatch.setattr("app.plotting.probe.time", SimpleNamespace(perf_counter=clock))
     monkeypatch.setattr(engine, "energy", slow)
+    running, probe = running_of(arm7, Settings()), Probe()
+    probe.begin(quantities(arm7, "total energy"), running)
     stepped(probe, running, 20)
     probe.take()
     stepped(probe, running, 400)

@@ -338,7 +338,7 @@ def test_it_stands_on_the_ground_of_the_first(qtbot, opened, quadruped):
     assert scene.ground.normal[2] < 1
     wait(qtbot, lambda: not np.array_equal(getattr(second_state(window), "q", level), level))
     asked = quadruped.neutral()
-    asked[:3] += view.kept["place"]
+    asked[:3] += view.kept()["beside"]["place"]
     np.testing.assert_allclose(second_state(window).q, engine.put_down(quadruped, scene, asked), atol=1e-12)
     assert abs(second_state(window).q[2] - level[2]) > 0.01
     window.run.ground.trigger()
@@ -396,7 +396,9 @@ def test_a_recorded_frame_shows_both_as_they_were_and_a_branch_continues_both(qt
     window.run.hold.trigger()
     assert not window.workbench.robot.settings.held
     view, replay = put("arm7"), window.workbench.replay
-    assert [view.panel.table.horizontalHeaderItem(k).text() for k in (0, 1)] == ["arm7, first", "arm7, second"]
+    heads = [view.panel.table.horizontalHeaderItem(k) for k in (0, 1)]
+    assert [head.text() for head in heads] == [head.toolTip() for head in heads] == ["arm7, first", "arm7, second"]
+    assert view.panel.table.horizontalHeader().textElideMode() == Qt.TextElideMode.ElideMiddle, "which is which is kept"
     play_for(qtbot, window, 0.6)
     end = second_state(window)
     replay.seek(0.3)

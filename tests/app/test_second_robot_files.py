@@ -33,18 +33,18 @@ def test_it_is_in_the_session_as_it_stood(qtbot, opened, make_window, tmp_path):
     window.features[SecondRobotView].set_algorithm("jsiia")
     wait(qtbot, lambda: second_state(window) is not None and second_state(window).algorithm == "jsiia")
     play_for(qtbot, window, 0.3)
-    kept, sessions = window.features[SecondRobotView].kept, window.features[Sessions]
+    kept, sessions = window.features[SecondRobotView].kept()["beside"], window.features[Sessions]
     assert sessions.save(str(tmp_path / "two.catena"))
     wait(qtbot, lambda: not window.features[RunExports].writing.running)
     again = make_window()
     again.features[Sessions].open(str(tmp_path / "two.catena"))
     wait(qtbot, lambda: again.viewport.overlays.second_robot is not None)
     view = again.features[SecondRobotView]
-    wait(qtbot, lambda: view.kept["q"] == kept["q"])
-    assert (view.kept, view.model.name) == (kept, "double_pendulum")
+    wait(qtbot, lambda: view.kept()["beside"]["q"] == kept["q"])
+    assert (view.kept()["beside"], view.model.name) == (kept, "double_pendulum")
     assert (view.panel.algorithm.currentData(), second_state(again).algorithm) == ("jsiia", "jsiia")
     again.run.reset.trigger()
-    wait(qtbot, lambda: view.kept["q"] == [0.0, 0.0])
+    wait(qtbot, lambda: view.kept()["beside"]["q"] == [0.0, 0.0])
 
     session = json.loads((tmp_path / "two.catena").read_text())
     gone = {**session["beside"], "path": "gone.urdf"}
@@ -203,20 +203,20 @@ def test_of_two_files_the_one_opened_last_is_shown(qtbot, arm, monkeypatch):
 
     monkeypatch.setattr(engine, "load", slow)
     view.open(humanoid)
-    assert view.kept == {"path": str(humanoid), "place": [], "q": None, "v": None, "algorithm": "auto", "time": 0.0,
-                         "floating": False}  # fmt: skip
+    assert view.kept()["beside"] == {"path": str(humanoid), "place": [], "q": None, "v": None, "algorithm": "auto",
+                                     "time": 0.0, "floating": False}  # fmt: skip
     view.open(scara, kept=SavedSecondRobot((1.0, 2.0, 0.0), (0.1,) * 4, (0.0,) * 4))
     message = {"path": str(scara), "place": [1.0, 2.0, 0.0], "q": [0.1] * 4, "v": [0.0] * 4, "algorithm": "auto"}
     message |= {"time": 0.0, "floating": False}
-    assert view.kept == message
+    assert view.kept()["beside"] == message
     wait(qtbot, lambda: view.model is not None)
-    assert view.kept == message
+    assert view.kept()["beside"] == message
     go_on.set()
     wait(qtbot, lambda: arm.viewport.overlays.second_robot is not None)
-    assert (view.model.name, view.kept) == ("scara", message)
+    assert (view.model.name, view.kept()["beside"]) == ("scara", message)
     view.open(pendulum)
     view.close()
-    assert view.kept == {}
+    assert view.kept()["beside"] == {}
     qtbot.wait(200)
     assert view.model is None
 

@@ -110,7 +110,7 @@ def test_a_study_that_is_shown_is_kept(qtbot, session, make_window, tmp_path):
     again.open(path)
     view = again.features[StudyView]
     wait(qtbot, lambda: view.panel.results is not None)
-    assert view.kept == str(folder)
+    assert view.kept() == {"study": str(folder)}
     assert again.docks["Study"].isVisible()
     folder.rename(tmp_path / "gone")
     again.open(path)
@@ -148,7 +148,7 @@ def test_a_session_keeps_the_lesson_and_its_step(qtbot, opened, make_window, tmp
     assert (panel.lesson.name, panel.number) == ("inverse", 3)
     assert panel.isVisible()
     panel.window().docks["Lesson"].close()
-    assert again.features[LessonView].kept == {}
+    assert again.features[LessonView].kept() == {"lesson": {}}
     saved = path.read_text()
     path.write_text(saved.replace('"inverse"', '"aba"'))  # as before "abia" was its name
     again.open(path)

@@ -27,12 +27,12 @@ from app.features.attaching import (
     WrenchView,
 )
 from app.panels.diagnostics import ELEMENT_WIDTH, DiagnosticsPanel
+from app.panels.joint_sliders import row_height
 from app.panels.joint_table import DRIVE, common_ending
 from app.panels.joints import (
     NAME,
     NO_JOINTS,
     NO_ROBOT,
-    ROW_HEIGHT,
     SLIDER,
     SLIDER_FAIR,
     SLIDER_LEAST,
@@ -217,9 +217,9 @@ def test_a_drives_form_stands_at_its_row_and_is_seen_whole(qtbot, opened):
             table.viewport(), Qt.MouseButton.LeftButton, pos=table.visualRect(table.table.index(row, NAME)).center()
         )
         wait(qtbot, form.isVisible)
-        assert form.y() == table.rowViewportPosition(row) + ROW_HEIGHT
+        assert form.y() == table.rowViewportPosition(row) + row_height()
         assert table.viewport().rect().contains(form.geometry())
-        assert form.height() == table.rowHeight(row) - ROW_HEIGHT
+        assert form.height() == table.rowHeight(row) - row_height()
         handle = slider_position(table, row, table.table.rows[row].value(table.table.q))
         assert table.rowViewportPosition(row) < handle.y() < form.y()
     scrolled = table.verticalScrollBar()
@@ -228,7 +228,7 @@ def test_a_drives_form_stands_at_its_row_and_is_seen_whole(qtbot, opened):
     assert form.y() == before + 20
     qtbot.mouseClick(form.away, Qt.MouseButton.LeftButton)
     assert not form.isVisible()
-    assert {table.rowHeight(row) for row in range(last + 1)} == {ROW_HEIGHT}
+    assert {table.rowHeight(row) for row in range(last + 1)} == {row_height()}
 
 
 def test_the_joint_that_keys_have_come_to_is_seen(qtbot, opened):

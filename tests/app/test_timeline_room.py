@@ -4,7 +4,7 @@ import os
 
 import pytest
 from PyQt6.QtGui import QAction
-from PyQt6.QtWidgets import QApplication, QToolButton, QWidget
+from PyQt6.QtWidgets import QApplication, QToolButton, QVBoxLayout, QWidget
 
 from app.desktop import theme
 from app.panels.timeline import Timeline
@@ -62,3 +62,15 @@ def test_a_long_name_of_a_run_is_cut_before_buttons_are_hidden(bar, width, moves
     assert bar.runs.view().minimumWidth() > bar.runs.width()
     if folder := os.environ.get("CATENA_PICTURES"):
         bar.grab().save(f"{folder}/timeline {width}.png")
+
+
+def test_it_fits_once_where_what_it_hides_is_higher_than_the_rest(qtbot, around, bar):
+    """As with larger text: each label that was hidden or shown had it fitted anew, without an end."""
+    column = QVBoxLayout(around)
+    column.addWidget(bar)
+    column.addStretch(1)
+    bar.memory.setStyleSheet("font-size: 60px")
+    for width in range(900, 300, -20):
+        around.resize(width, 200)
+        qtbot.waitUntil(lambda: bar.height() == bar.sizeHint().height())
+    assert bar.memory.isHidden()

@@ -103,8 +103,12 @@ def test_another_robot_finds_no_force_of_the_one_before_and_the_same_robot_its_o
     window.features[Reloading].reload()
     wait_loaded(qtbot, window)
     assert panel.force[1].value() == -1e6
+    panel.limited.setChecked(True)
+    panel.begin.setValue(27.868)
     opened(engine.find_robot("quadruped"))
-    assert [box.value() for box in (*panel.force, *panel.moment)] == [0.0] * 6
+    assert [box.value() for box in (*panel.force, *panel.moment, panel.begin)] == [0.0] * 7
+    assert not panel.limited.isChecked()
+    assert panel.link.currentText() == "trunk", "the heaviest of a robot that floats"
 
 
 def test_a_robot_none_of_whose_links_can_move_says_so(opened, tmp_path):

@@ -88,19 +88,19 @@ class Prepared:
         self.w = slot.workspace(self.n, slot.ONE)
         cfa.kinematics(q[None], v[None], self.topology, self.constants, self.w)
 
-    def by_cfa(self, tau, extra, locked, target):
+    def by_cfa(self, tau, added_inertia, held, target):
         qdd, reaction, fixed = np.zeros(self.n), np.zeros(self.n), (self.topology, self.constants, self.w)
         gravity = self.constants[self.n]
         jsiia.bias(self.work.vectors[cfa.BIAS : cfa.BIAS + 1], *fixed, slot.ONE, gravity, ())
         constraint_system.assemble(self.work.blocks, *fixed)
-        cfa.eliminate(tau, extra, locked, target, qdd, self.work, *fixed)
-        cfa.refine(extra, locked, qdd, reaction, self.work, *fixed)
+        cfa.eliminate(tau, added_inertia, held, target, qdd, self.work, *fixed)
+        cfa.refine(added_inertia, held, qdd, reaction, self.work, *fixed)
         return qdd, reaction
 
-    def by_aba(self, tau, extra, locked, target):
+    def by_aba(self, tau, added_inertia, held, target):
         qdd, reaction, one = np.zeros((1, self.n)), np.zeros((1, self.n)), slot.ONE
         tree_passes.scatter_v(tau[None], 0, self.topology, self.w, one, slot.OF_TAU)
-        tree_passes.scatter_additions(extra[None], locked[None], target[None], self.topology, self.w, one)
+        tree_passes.scatter_additions(added_inertia[None], held[None], target[None], self.topology, self.w, one)
         tree_passes.bias_forces(self.topology, self.constants, self.w, one)
         tree_passes.rigid_inertias(self.topology, self.constants, self.w, one)
         aba.inertia_recursion(self.topology, self.w, one)
@@ -120,13 +120,13 @@ def test_added_inertias_and_locks_are_those_of_the_aba(sizes, shape, rng):
         prepared = Prepared(model, q[0], v[0])
         M, bias = engine.mass_matrix(model, q[0]), engine.bias(model, q[0], v[0])
         for share in (0, 0.3, 1):
-            extra = 10.0 ** rng.uniform(*sizes, n) * (rng.random(n) < 0.5)
-            locked, target = (rng.random(n) < share).astype(float), rng.uniform(-9, 9, n)
-            free = locked == 0
-            qdd, reaction = prepared.by_cfa(tau[0], extra, locked, target)
-            expected, of_aba = prepared.by_aba(tau[0], extra, locked, target)
+            added_inertia = 10.0 ** rng.uniform(*sizes, n) * (rng.random(n) < 0.5)
+            held, target = (rng.random(n) < share).astype(float), rng.uniform(-9, 9, n)
+            free = held == 0
+            qdd, reaction = prepared.by_cfa(tau[0], added_inertia, held, target)
+            expected, of_aba = prepared.by_aba(tau[0], added_inertia, held, target)
             prescribed = np.where(free, 0, target)
-            missing, left = (tau[0] - bias - (M @ x + extra * x) for x in (prescribed, qdd))
+            missing, left = (tau[0] - bias - (M @ x + added_inertia * x) for x in (prescribed, qdd))
             np.testing.assert_array_equal(qdd[~free], target[~free])
             assert np.linalg.norm(left[free]) <= 1e-11 * np.linalg.norm(missing[free])
             assert np.linalg.norm(qdd - expected) <= 1e-8 * np.linalg.norm(expected)

@@ -113,7 +113,7 @@ class Start:
 
 class Forces:
     def __init__(self):
-        self.force, self.locked, self.target = np.zeros((1, 1)), np.zeros((1, 1)), np.zeros((1, 1))
+        self.force, self.held, self.target_acceleration = np.zeros((1, 1)), np.zeros((1, 1)), np.zeros((1, 1))
 
 
 @pytest.mark.parametrize(
@@ -128,6 +128,6 @@ def test_a_mode_is_put_into_forces_or_into_a_lock_on_the_velocity_that_it_prescr
     set_mode(mode, 0, 0, _row(-1.0, 2.0, 10.0), Start(0.0, 1.0), active, forces)
     assert active.mode[0, 0] == mode
     assert forces.force[0, 0] == force
-    assert forces.locked[0, 0] == (after is not None)
+    assert forces.held[0, 0] == (after is not None)
     if after is not None:
-        assert 1.0 + DT * forces.target[0, 0] == after
+        assert 1.0 + DT * forces.target_acceleration[0, 0] == after

@@ -35,7 +35,7 @@ def test_a_push_moves_the_last_link_as_the_mass_matrix_says(name: str | int, rng
     def center(way: np.ndarray) -> np.ndarray:
         return pages.joints(model, integrate(model, q, way, 1.0))[1][-1]
 
-    J = np.stack([(center(step * e) - center(-step * e)) / (2 * step) for e in model.coupling.G.T[: model.nv]], 1)
+    J = np.stack([(center(step * e) - center(-step * e)) / (2 * step) for e in model.coupling.C.T[: model.nv]], 1)
     expected = J @ np.linalg.solve(engine.mass_matrix(model, q), J.T)
     np.testing.assert_allclose(np.linalg.eigvalsh(G), np.linalg.eigvalsh(expected), rtol=1e-5, atol=1e-7)
     assert G[0, 0] == pytest.approx(expected[2, 2], rel=1e-5)

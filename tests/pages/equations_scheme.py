@@ -209,7 +209,7 @@ def factors_of_the_inverse() -> None:
     r"J^c_i = J_i + X_{i+1}^T J^c_{i+1} X_{i+1} \qquad M_{ij} = S_i^T J^c_i X_i \cdots X_{j+1} S_j \quad (j \le i) "
     r"\tag{17}",
     r"M = L L^T",
-    r"q = G y + g_0",
+    r"q = C y + q_0",
     r"\ddot q = e_j",
 )
 def composite_bodies() -> None:
@@ -226,10 +226,10 @@ def composite_bodies() -> None:
     columns = [engine.inverse_dynamics(still, R.q, 0 * R.v, e) for e in np.eye(N)]
     same(R.M, np.stack(columns, 1), jsiia.mass_matrix(R.chain, R.X[None])[0])
     own, loose = loaded(TWO), loaded(TWO.replace(MIMIC, ""))
-    G, y = own.coupling.G, own.random(R.random)
+    C, y = own.coupling.C, own.random(R.random)
     assert own.nv < loose.nv
-    same(loose_q := own.coupling.expand_q(y), G @ y + own.coupling.expand_q(0 * y))
-    same(engine.mass_matrix(own, y), G.T @ engine.mass_matrix(loose, loose_q) @ G)
+    same(loose_q := own.coupling.expand_q(y), C @ y + own.coupling.expand_q(0 * y))
+    same(engine.mass_matrix(own, y), C.T @ engine.mass_matrix(loose, loose_q) @ C)
 
 
 @law(

@@ -56,7 +56,7 @@ def free_velocity() -> None:
 @law(STEP, r"\tau + k_p (q^\ast - q) - k_d v", r"q + h v", r"h (k_d + h k_p)",
      r"u = G \lambda + b", r"G = J \tilde M^{-1} J^T", r"b = J v_f + c", r"s = \mu \lVert u_t \rVert n",
      r"v^+ = v_f + \tilde M^{-1} J^T \lambda", r"\tilde M = M + h (d + k_d + h k_p)",
-     r"q^+ = q + h (v + h \dot v)", r"M \dot v + h = \tau")  # fmt: skip
+     r"q^+ = q + h (v + h \dot v)", r"M \dot v + \tau_\mathrm{bias} = \tau")  # fmt: skip
 def rows() -> None:
     """The box slides, on a plane to which it is 0.1 mm; its arm has gains and damping, and a torque."""
     h, kp, kd, d, tau, target = 1e-3, 300.0, 4.0, 0.7, 1.5, 0.4
@@ -144,7 +144,8 @@ def restitution_of_stages() -> None:
 
 @law(
     STEP,
-    r"M = \sum J_i^T I_i J_i \qquad h = \sum J_i^T \left( I_i (\dot J_i v - a_0) - \mathrm{ad}(V_i)^T I_i V_i \right)",
+    r"M = \sum J_i^T I_i J_i",
+    r"\tau_\mathrm{bias} = \sum J_i^T \left( I_i (\dot J_i v - a_0) - \mathrm{ad}(V_i)^T I_i V_i \right)",
     r"\max_{\lVert n \rVert = 1} \left( \min_{x \in A} n \cdot x - \max_{y \in B} n \cdot y \right)",
 )
 def sums() -> None:

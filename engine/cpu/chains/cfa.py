@@ -1,7 +1,7 @@
 """CFA: forward dynamics by the constraint forces in the joints, for serial chains on a fixed base, O(n), refined.
 
 The algorithm of `engine.algorithms.cfa` ([Y] section III; Fijany, Sharf, D'Eleuterio 1995), plus inertias E on the
-diagonal of the mass matrix and locked joints with prescribed accelerations. It starts at the prescribed accelerations
+diagonal of the mass matrix and held joints with prescribed accelerations. It starts at the prescribed accelerations
 and zeros; the constraint system turns the residual torques of the other joints into a correction, repeatedly, until
 inverse dynamics leaves almost none.
 """
@@ -53,7 +53,7 @@ def workspace(model: Model, dtype: str = "float64") -> CfaWorkspace:
 
 
 @kernel
-def inertia_times(x, extra, out, topology, constants, w):
+def inertia_times(x, added_inertia, out, topology, constants, w):
     """Compute (M + E) x into `out`, all (n,), by inverse dynamics at rest without gravity, at the poses in w."""
     n = topology.shape[0]
     for i in range(n):
@@ -72,7 +72,7 @@ def inertia_times(x, extra, out, topology, constants, w):
         store3(row, force, slot.BIAS + 3)
     for i in range(n - 1, -1, -1):
         row = w[i]
-        out[i] = row[slot.BIAS + (2 if topology[i, KIND] == REVOLUTE else 5)] + extra[i] * x[i]
+        out[i] = row[slot.BIAS + (2 if topology[i, KIND] == REVOLUTE else 5)] + added_inertia[i] * x[i]
         if i > 0:
             below, R, p = w[i - 1], load9(row, slot.R), load3(row, slot.P)
             moment, force = transform_force(R, p, load3(row, slot.BIAS), load3(row, slot.BIAS + 3))
@@ -81,16 +81,16 @@ def inertia_times(x, extra, out, topology, constants, w):
 
 
 @kernel
-def _norm(x, locked):
-    """‖x‖ over the joints that are not locked, without overflow."""
+def _norm(x, held):
+    """‖x‖ over the joints that are not held, without overflow."""
     largest, total = 0.0, 0.0
     for j in range(x.size):
-        if locked[j] == 0.0:
+        if held[j] == 0.0:
             largest = max(largest, abs(x[j]))
     if largest == 0.0:
         largest = 1.0  # `max` would lose a NaN
     for j in range(x.size):
-        if locked[j] == 0.0:
+        if held[j] == 0.0:
             unit = x[j] / largest
             total += unit * unit
     return largest * np.sqrt(total)
@@ -112,24 +112,24 @@ def _add_times(x, factor, out):
 
 
 @kernel
-def _take_on(corrections, count, locked):
+def _take_on(corrections, count, held):
     """Orthogonalise correction number `count` against those before, and normalise its torques."""
     d, w = corrections[count, 0], corrections[count, 1]
     for j in range(w.size):
-        if locked[j] != 0.0:
+        if held[j] != 0.0:
             w[j] = 0.0
     for k in range(count):
         share = -_dot(corrections[k, 1], w)
         _add_times(corrections[k, 0], share, d)
         _add_times(corrections[k, 1], share, w)
-    size = _norm(w, locked)
+    size = _norm(w, held)
     for j in range(w.size):
         d[j] /= size
         w[j] /= size
 
 
 @kernel
-def _refine(extra, locked, qdd, work, topology, constants, w):
+def _refine(added_inertia, held, qdd, work, topology, constants, w):
     """Refine q̈ (n,), prescribed or 0 at first, until the residual of TAU_DELTA, in MISSING, is small.
 
     Each step takes the constraint system's correction for the residual, and the combination of all corrections with the
@@ -137,26 +137,26 @@ def _refine(extra, locked, qdd, work, topology, constants, w):
     """
     blocks, corrections, vectors, tolerance = work
     tau_delta, missing, trial, left = vectors[TAU_DELTA], vectors[MISSING], vectors[TRIAL], vectors[LEFT]
-    size, residual = _norm(missing, locked), 1.0
+    size, residual = _norm(missing, held), 1.0
     if size == 0.0:
         return
     for step in range(REFINEMENTS + 1):
         d, torques = corrections[step, 0], corrections[step, 1]
-        constraint_system.solve(blocks, topology, w, locked, missing, d)
-        inertia_times(d, extra, torques, topology, constants, w)
+        constraint_system.solve(blocks, topology, w, held, missing, d)
+        inertia_times(d, added_inertia, torques, topology, constants, w)
         copy_row(qdd, trial)
         if step == 0:
             _add_times(d, 1.0, trial)
             copy_row(missing, left)
             _add_times(torques, -1.0, left)
         else:
-            _take_on(corrections, step, locked)
+            _take_on(corrections, step, held)
             for k in range(step + 1):
                 _add_times(corrections[k, 0], _dot(corrections[k, 1], missing), trial)
-            inertia_times(trial, extra, left, topology, constants, w)
+            inertia_times(trial, added_inertia, left, topology, constants, w)
             for j in range(left.size):
                 left[j] = tau_delta[j] - left[j]
-        now = _norm(left, locked) / size
+        now = _norm(left, held) / size
         if step > 0 and not now < residual:
             return
         copy_row(trial, qdd)
@@ -165,7 +165,7 @@ def _refine(extra, locked, qdd, work, topology, constants, w):
         if not now > tolerance:
             return
         if step == 0:
-            _take_on(corrections, step, locked)
+            _take_on(corrections, step, held)
 
 
 @kernel
@@ -178,28 +178,28 @@ def kinematics(q, v, topology, constants, w):
 
 
 @kernel
-def eliminate(tau, extra, locked, target, qdd, work, topology, constants, w):
+def eliminate(tau, added_inertia, held, target_acceleration, qdd, work, topology, constants, w):
     """Eliminate the constraint system; its right-hand side and q̈ (n,) are then as `refine` takes them.
 
-    ``extra`` is E; where `locked` is not 0 the acceleration is `target`.
+    ``added_inertia`` is E's diagonal; where `held` is not 0 the acceleration is `target_acceleration`.
     """
     vectors, prescribed = work.vectors, False
     tau_delta, missing = vectors[TAU_DELTA], vectors[MISSING]
     for j in range(qdd.size):
         tau_delta[j] = tau[j] - vectors[BIAS, j]
         missing[j] = tau_delta[j]
-        qdd[j] = target[j] if locked[j] != 0.0 else 0.0
+        qdd[j] = target_acceleration[j] if held[j] != 0.0 else 0.0
         prescribed |= qdd[j] != 0.0
     if prescribed:
-        inertia_times(qdd, extra, vectors[LEFT], topology, constants, w)
+        inertia_times(qdd, added_inertia, vectors[LEFT], topology, constants, w)
         _add_times(vectors[LEFT], -1.0, missing)
-    constraint_system.eliminate(work.blocks, extra, locked)
+    constraint_system.eliminate(work.blocks, added_inertia, held)
 
 
 @kernel
-def refine(extra, locked, qdd, reaction, work, topology, constants, w):
-    """Compute q̈ (n,) and the locks' reactions."""
-    _refine(extra, locked, qdd, work, topology, constants, w)
+def refine(added_inertia, held, qdd, reaction, work, topology, constants, w):
+    """Compute q̈ (n,) and the reactions of held joints."""
+    _refine(added_inertia, held, qdd, work, topology, constants, w)
     for j in range(qdd.size):
         reaction[j] = -work.vectors[MISSING, j]
 

@@ -4,11 +4,11 @@ H = (I − Γ) J⁻¹ (I − Γ)ᵀ takes joint forces F to the accelerations ac
 Wᵀ H F = 0 with F = S τ + W F_c: five equations for its five constraint forces. A simulation step adds two kinds of
 joints whose force along their own axis, F_S, is unknown too:
 
-    with an inertia E > 0 on its axis: F_S = τ − E q̈, q̈ = Sᵀ H F        locked: Sᵀ H F = 0
+    with an inertia E > 0 on its axis: F_S = τ − E q̈, q̈ = Sᵀ H F        held: Sᵀ H F = 0
 
 With F_S = τ + s z and B = [W, s S] all three are rows of one system,
 
-    (Bᵀ H B + diag(0, k)) x = −Bᵀ H S τ,  x = (F_c, z)        (s, k) = (√E, 1), or (1, 0) for a locked joint
+    (Bᵀ H B + diag(0, k)) x = −Bᵀ H S τ,  x = (F_c, z)        (s, k) = (√E, 1), or (1, 0) for a held joint
 
 of 6 × 6 blocks, symmetric and positive definite: the sixth row says √E q̈ + z = 0, or q̈ = 0. Nothing is divided by E.
 Where E = 0 the sixth row and column are those of the identity, which leaves the free joint's five equations. E only
@@ -176,16 +176,16 @@ def _factorise(row):
 
 
 @kernel
-def eliminate(blocks, extra, locked):
-    """Compute the pivots of Bᵀ H B + diag(0, k) from the base; `extra` is E and `locked` the locks, (n,) each."""
+def eliminate(blocks, added_inertia, held):
+    """Compute the pivots of Bᵀ H B + diag(0, k) from the base; `added_inertia` is E, (n,), as is `held`."""
     n = blocks.shape[0]
     for i in range(n):
-        row, held = blocks[i], locked[i] != 0.0
-        row[SCALE] = 1.0 if held else np.sqrt(extra[i])
+        row, is_held = blocks[i], held[i] != 0.0
+        row[SCALE] = 1.0 if is_held else np.sqrt(added_inertia[i])
         for r in range(6):
             for c in range(r + 1):
                 row[PIVOT + 6 * r + c] = row[DIAGONAL + 6 * r + c] * (row[SCALE] if r == 5 else 1)
-        row[PIVOT + 35] = row[PIVOT + 35] * row[SCALE] + (0.0 if held else 1.0)
+        row[PIVOT + 35] = row[PIVOT + 35] * row[SCALE] + (0.0 if is_held else 1.0)
         if i > 0:
             above = blocks[i - 1]
             for c in range(6):  # D_i − Gᵀ δ⁻¹ G with G = L⁻¹ U of the row before
@@ -227,21 +227,21 @@ def _across(blocks, w, i):
 
 
 @inline
-def _along(topology, locked, tau, i):
-    """S τ of joint i, 0 for a locked one, whose force is unknown."""
+def _along(topology, held, tau, i):
+    """S τ of joint i, 0 for a held one, whose force is unknown."""
     if i >= tau.size:
         return (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
-    size, revolute = tau[i] if locked[i] == 0.0 else 0.0, topology[i, KIND] == REVOLUTE
+    size, revolute = tau[i] if held[i] == 0.0 else 0.0, topology[i, KIND] == REVOLUTE
     return (0.0, 0.0, size if revolute else 0.0), (0.0, 0.0, 0.0 if revolute else size)
 
 
 @kernel
-def solve(blocks, topology, w, locked, tau, qdd):
-    """Solve (M + E) q̈ = τ (n,) for q̈ (n,) of unlocked joints, with q̈ = 0 of locked ones; after `eliminate`."""
+def solve(blocks, topology, w, held, tau, qdd):
+    """Solve (M + E) q̈ = τ (n,) for q̈ (n,) of the joints, 0 of held ones; after `eliminate`."""
     n = topology.shape[0]
     for i in range(n):
         row = blocks[i]
-        (tn, tf), (tn1, tf1) = _along(topology, locked, tau, i), _along(topology, locked, tau, i + 1)
+        (tn, tf), (tn1, tf1) = _along(topology, held, tau, i), _along(topology, held, tau, i + 1)
         _motion(blocks, w, i, tn, tf, tn1, tf1)
         o, v = _across(blocks, w, i)
         first, last = _places(topology[i, KIND])
@@ -266,7 +266,7 @@ def solve(blocks, topology, w, locked, tau, qdd):
                 row[X + r] += share * row[PIVOT + 7 * r]
             for k in range(r + 1, 6):
                 row[X + r] -= row[PIVOT + 6 * k + r] * row[X + k]
-        own = (tau[i] if locked[i] == 0.0 else 0.0) + row[SCALE] * row[X + 5]
+        own = (tau[i] if held[i] == 0.0 else 0.0) + row[SCALE] * row[X + 5]
         revolute, third = topology[i, KIND] == REVOLUTE, row[X + 2]
         fn = (row[X], row[X + 1], own if revolute else third)
         ff = (row[X + 3], row[X + 4], third if revolute else own)
@@ -278,7 +278,7 @@ def solve(blocks, topology, w, locked, tau, qdd):
         row = blocks[i]
         o, v = _across(blocks, w, i)
         qdd[i] = o[2] if topology[i, KIND] == REVOLUTE else v[2]
-        if locked[i] != 0.0:
+        if held[i] != 0.0:
             qdd[i] = 0.0
         elif row[SCALE] * row[SCALE] * row[DIAGONAL + 35] > 1.0:  # q̈ = −z/s, exact to the last digits where E is large
             qdd[i] = -row[X + 5] / row[SCALE]

@@ -19,9 +19,9 @@ from engine.compile.operations import address, call
 Q, V, TAU, OUT = range(4)
 GRAVITY = 4    # (3,)
 WRENCHES = 5   # external wrenches (n, 6)
-INERTIA = 6    # (n,), like the next three: see `accelerations.CoordinateForces` and `Accelerations`
-LOCKED = 7
-TARGET = 8
+ADDED_INERTIA = 6  # (n,), like the next three: see `accelerations.CoordinateForces` and `Accelerations`
+HELD = 7
+TARGET_ACCELERATION = 8
 REACTION = 9
 PHASES = 10    # (phases.COUNT,) int64
 CONTROL = 11   # the group's control block
@@ -56,8 +56,8 @@ def prepare(q, v, dynamics, loads, phases):
 def accelerations(forces, result, dynamics, _loads, _phases):
     """Compute q̈ and reactions (1, n) into `result`, see `accelerations.accelerations`."""
     arguments = dynamics.work.arguments
-    arguments[TAU], arguments[INERTIA] = address(forces.force), address(forces.inertia)
-    arguments[LOCKED], arguments[TARGET] = address(forces.locked), address(forces.target)
+    arguments[TAU], arguments[ADDED_INERTIA] = address(forces.force), address(forces.added_inertia)
+    arguments[HELD], arguments[TARGET_ACCELERATION] = address(forces.held), address(forces.target_acceleration)
     arguments[OUT], arguments[REACTION] = address(result.qdd), address(result.reaction)
     call(arguments[TASK], arguments[CONTROL], 0, 0)
     arguments[FRESH] = 0

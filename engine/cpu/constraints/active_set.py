@@ -128,12 +128,12 @@ def solve_constrained(state, start, rows, work, dynamics, loads, phases):
     """Compute q̈ at `state` into `work.result`, with constraints on v⁺ = v + dt q̈ of the step from `start`.
 
     `state` and `start`, usually the same, have q (L, nq) and v (L, nv); `loads` act on the bodies, see `prepare`.
-    `work.forces` come without locks: sliding `rows` (`JointRows`) add their friction, held ones their locks.
+    `work.forces` come with no joint held: sliding `rows` (`JointRows`) add their friction, others are held.
     `work.active` (`ActiveSet`) gets the modes.
     """
     active, forces, result = work.active, work.forces, work.result
     prepare(state.q, state.v, dynamics, loads, phases)
-    fill(forces.locked, 0.0)
+    fill(forces.held, 0.0)
     if rows.has_constraints:
         time = begin(phases)
         _set_initial_active_set(rows, start, active, forces)

@@ -7,13 +7,13 @@ and biases ``p`` from the tips, accelerations from the base:
     I_parent += Xᵀ (I − U Uᵀ/D) X,   p_parent += Xᵀ (p + (I − U Uᵀ/D) c + U u/D)
     a' = X a_parent + c,  q̈ = (u − Uᵀa')/D,  a = a' + S q̈
 
-Two additions serve simulation. ``E`` is added to D: an inertia or an implicit damping on the joint's axis. A locked
-joint has a prescribed acceleration: with 0 for 1/D and the acceleration for u/D, the same lines give the hybrid
-dynamics (Featherstone 2008, section 9.2).
+Two additions serve simulation. ``added_inertia`` is added to D, for an inertia or an implicit damping on the joint's
+axis. A held joint has a target acceleration: with 0 for 1/D and the acceleration for u/D, the same lines give the
+hybrid dynamics (Featherstone 2008, section 9.2).
 
 A ball joint is three joints in one body, about its axes x, y and z: from the tips each, z first, subtracts its UUᵀ/D
-from what the one before left, from the base each adds its q̈. That is Gaussian elimination of its 3×3 ``SᵀIS + E``, and
-each axis can be locked alone.
+from what the one before left, from the base each adds its q̈. That is Gaussian elimination of its 3×3 ``SᵀIS`` with
+added inertias, and each axis can be held alone.
 """
 
 from __future__ import annotations
@@ -82,11 +82,11 @@ def _past_axis(row, places, axis, lanes, inertia, n, f):
     """Eliminate a joint's axis from inertia and bias; store its U, D, 1/D, u and u/D."""
     A, B, C = inertia
     x, y = axis_column(A, B, C, axis)
-    D = _entry(x, y, axis) + load(row, places.E, lanes)
+    D = _entry(x, y, axis) + load(row, places.ADDED_INERTIA, lanes)
     u = load(row, places.TAU, lanes) - _entry(n, f, axis)
-    locked, inverse = load(row, places.LOCK, lanes), 1.0 / D
-    ud = where(locked, load(row, places.TARGET, lanes), u * inverse)
-    inverse = where(locked, 0.0, inverse)
+    held, inverse = load(row, places.HELD, lanes), 1.0 / D
+    ud = where(held, load(row, places.TARGET_ACCELERATION, lanes), u * inverse)
+    inverse = where(held, 0.0, inverse)
     put3(row, places.U, x)
     put3(row, places.U + 3, y)
     store(row, places.D, D)
@@ -154,7 +154,7 @@ def _outward(row, places, axis, lanes, o, v):
 
 @kernel
 def accelerations(topology, w, lanes, gravity):
-    """Compute q̈ and the locks' reactions, from the base to the tips."""
+    """Compute q̈ and the reactions of held joints, from the base to the tips."""
     for i in range(topology.shape[0]):
         row, kind = w[i], topology[i, KIND]
         body = load6(row, slot.ACC, lanes)  # of a free joint
@@ -202,7 +202,7 @@ def _right_side(row, places, axis, lanes, n, f):
 def solve(topology, w, lanes, weightless):
     """Compute q̈ = M⁻¹ (τ − Σ Jᵢᵀ pᵢ) after `factor`, for any number of right-hand sides.
 
-    p is in BIAS, τ at OF_TAU, q̈ then at OF_QDD. No joint is locked; `weightless` are three zeros.
+    p is in BIAS, τ at OF_TAU, q̈ then at OF_QDD. No joint is held; `weightless` are three zeros.
     """
     for i in range(topology.shape[0] - 1, -1, -1):
         row, parent, kind = w[i], topology[i, PARENT], topology[i, KIND]
@@ -250,7 +250,7 @@ def inverse_mass_matrix(q, identity, weightless, out, topology, constants, w, la
 def forward(topology, constants, w, lanes, q, v, tau, out):
     """Compute q̈ into `out` (batch, nv) from q (batch, nq), v and τ (batch, nv).
 
-    Returns FITS, WRONG_SHAPE or NOT_FINITE. In the workspace `w` no joint was ever locked and no inertia added.
+    Returns FITS, WRONG_SHAPE or NOT_FINITE. In the workspace `w` no joint was ever held and no inertia added.
     """
     if not tree_passes.shapes_fit(topology, q, v, tau, out):
         return WRONG_SHAPE

@@ -1,7 +1,7 @@
 """JSIIA: forward dynamics by the joint-space inertia matrix ([Y] (6), (7)), any tree, O(n³).
 
 M by composite bodies (Featherstone 2008, table 6.2), bias by inverse dynamics, Cholesky. It is exact for models with
-mimic joints: with ``q = G y + g₀`` it solves ``GᵀMG ÿ = Gᵀ(τ − bias)``.
+mimic joints: with ``q = C y + q₀`` it solves ``CᵀMC ÿ = Cᵀ(τ − bias)``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Dense(NamedTuple):
 
 
 class ForwardWorkspace(NamedTuple):
-    """What forward dynamics works in: nv zeros, for no locks and no extra inertia, and the reactions (nv,)."""
+    """What forward dynamics works in: nv zeros, for no held joints and no added inertia, and the reactions (nv,)."""
 
     dense: Dense
     nothing: NDArray[np.floating]
@@ -55,7 +55,7 @@ def dense(model: Model, dtype: str = "float64") -> Dense:
 
 @kernel
 def reduce_matrix(M, index, factor, out):
-    """GᵀMG, (n, n) -> (m, m); G is given by each tree coordinate's index and factor."""
+    """CᵀMC, (n, n) -> (m, m); C is given by each tree coordinate's index and factor."""
     fill(out, 0.0)
     for i in range(M.shape[0]):
         for j in range(M.shape[0]):
@@ -76,32 +76,33 @@ def bias(out, topology, constants, w, lanes, gravity, wrenches):
 
 
 @kernel
-def locked_system(tau, extra, locked, target, qdd, reaction, coupling, dense):
+def held_system(tau, added_inertia, held, target_acceleration, qdd, reaction, coupling, dense):
     """Set up the system for `cholesky` and `solve` from the tree's matrix and its bias, in `dense.tree_v`.
 
-    ``extra`` is added to the diagonal of M; where `locked` is not 0 the acceleration is `target`, and `dense.factor`
+    ``added_inertia`` is added to the diagonal of M; where `held` is not 0 the acceleration is
+    `target_acceleration`, and `dense.factor`
     gets the identity's row and column. `qdd` (nv,) becomes the right-hand side, `reaction` bias − τ.
     """
     n, index, factor = qdd.size, coupling.v_index, coupling.v_factor
     M, L, bias_force = dense.M, dense.factor, dense.tree_v[0]
     reduce_matrix(dense.M_tree[0], index, factor, M)
     for i in range(n):
-        M[i, i] += extra[i]
+        M[i, i] += added_inertia[i]
         reaction[i] = -tau[i]
     for i in range(index.size):
         reaction[index[i]] += factor[i] * bias_force[i]
     for i in range(n):
-        qdd[i] = target[i] if locked[i] != 0.0 else -reaction[i]
+        qdd[i] = target_acceleration[i] if held[i] != 0.0 else -reaction[i]
         for j in range(n):
-            both = locked[i] == 0.0 and locked[j] == 0.0
+            both = held[i] == 0.0 and held[j] == 0.0
             L[i, j] = M[i, j] if both else (1.0 if i == j else 0.0)
-            if locked[j] != 0.0 and locked[i] == 0.0:
-                qdd[i] -= M[i, j] * target[j]
+            if held[j] != 0.0 and held[i] == 0.0:
+                qdd[i] -= M[i, j] * target_acceleration[j]
 
 
 @kernel
 def solve(L, M, qdd, reaction):
-    """Compute q̈ (nv,) and the locks' reactions from the factor L."""
+    """Compute q̈ (nv,) and the reactions of held joints from the factor L."""
     n = qdd.size
     substitute(L, qdd)
     for i in range(n):
@@ -126,7 +127,7 @@ def forward(coupling, topology, constants, w, lanes, work, q, v, tau, out):
         tree_passes.velocities(topology, w, lanes)
         bias(full_v, topology, constants, w, lanes, constants[topology.shape[0]], ())
         crba.composite_bodies(dense.M_tree, topology, constants, w, lanes)
-        locked_system(tau[b], nothing, nothing, nothing, out[b], reaction, coupling, dense)
+        held_system(tau[b], nothing, nothing, nothing, out[b], reaction, coupling, dense)
         cholesky(dense.factor)
         solve(dense.factor, dense.M, out[b], reaction)
         for j in range(n):

@@ -97,18 +97,19 @@ def scatter_v(v, start, topology, w, lanes, place):
 
 
 @kernel
-def scatter_additions(extra, locked, target, topology, w, lanes):
+def scatter_additions(added_inertia, held, target_acceleration, topology, w, lanes):
     """Distribute ABIA's additions for simulation, (L, tree_nv) each, to the bodies; free joints have none."""
     L = len(lanes)
     for i in range(topology.shape[0]):
         row, first, kind = w[i], topology[i, V_START], topology[i, KIND]
         if kind != FREE:
-            width, of_extra, of_lock, of_target = NV[kind], slot.OF_E[kind], slot.OF_LOCK[kind], slot.OF_TARGET[kind]
+            width, of_added, of_held = NV[kind], slot.OF_ADDED_INERTIA[kind], slot.OF_HELD[kind]
+            of_target = slot.OF_TARGET_ACCELERATION[kind]
             for j in range(width):
                 for k in range(L):
-                    row[(of_extra + j) * L + k] = extra[k, first + j]
-                    row[(of_lock + j) * L + k] = locked[k, first + j]
-                    row[(of_target + j) * L + k] = target[k, first + j]
+                    row[(of_added + j) * L + k] = added_inertia[k, first + j]
+                    row[(of_held + j) * L + k] = held[k, first + j]
+                    row[(of_target + j) * L + k] = target_acceleration[k, first + j]
 
 
 @kernel

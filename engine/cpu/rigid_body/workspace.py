@@ -24,14 +24,14 @@ I_C = 41      # 6  its block C
 BIAS = 47     # 6  bias force p; next to I, so that both are passed on together
 U = 53        # 6  U = I S; a free joint's τ before and q̈ after
 TAU = 59      # 1  τ
-D = 60        # 1  SᵀU + E
-DINV = 61     # 1  1/D, or 0 where the joint is locked
-UD = 62       # 1  u/D, or the prescribed acceleration where it is locked
+D = 60        # 1  SᵀU + added inertia
+DINV = 61     # 1  1/D, or 0 where the joint is held
+UD = 62       # 1  u/D, or the prescribed acceleration where it is held
 QDD = 63      # 1  q̈
-E = 64        # 1  added to the diagonal of the mass matrix
-LOCK = 65     # 1  1 where the acceleration is prescribed, else 0
-TARGET = 66   # 1  the prescribed acceleration
-REACTION = 67 # 1  the force of the lock
+ADDED_INERTIA = 64  # 1  added to the diagonal of the mass matrix
+HELD = 65     # 1  1 where the acceleration is prescribed, else 0
+TARGET_ACCELERATION = 66  # 1  that acceleration
+REACTION = 67 # 1  the force that holds the joint
 ACC = 68      # 6  acceleration
 BALL_DINV = 74  # 3 like DINV, of a ball joint
 WIDTH = 77
@@ -39,9 +39,9 @@ WIDTH = 77
 # A ball joint has three of each, in the same places:
 BALL_TAU = U          # 3  τ
 BALL_QDD = U + 3      # 3  q̈
-BALL_E = U + 6        # 3
-BALL_LOCK = U + 9     # 3
-BALL_TARGET = U + 12  # 3  the prescribed acceleration; after that u/D, and then the reaction
+BALL_ADDED_INERTIA = U + 6  # 3
+BALL_HELD = U + 9     # 3
+BALL_TARGET_ACCELERATION = U + 12  # 3  its acceleration where held; after that u/D, and then the reaction
 BALL_U = I            # 18 U of its axes x, y and z, once the inertia is passed on
 BALL_D = I + 18       # 3  their D
 # fmt: on
@@ -56,17 +56,17 @@ class Axis(NamedTuple):
     TAU: int
     UD: int
     QDD: int
-    E: int
-    LOCK: int
-    TARGET: int
+    ADDED_INERTIA: int
+    HELD: int
+    TARGET_ACCELERATION: int
     REACTION: int
 
 
-JOINT = Axis(U, D, DINV, TAU, UD, QDD, E, LOCK, TARGET, REACTION)
+JOINT = Axis(U, D, DINV, TAU, UD, QDD, ADDED_INERTIA, HELD, TARGET_ACCELERATION, REACTION)
 BALL = tuple(
     Axis(
-        BALL_U + 6 * k, BALL_D + k, BALL_DINV + k, BALL_TAU + k, BALL_TARGET + k, BALL_QDD + k, BALL_E + k,
-        BALL_LOCK + k, BALL_TARGET + k, BALL_TARGET + k,
+        BALL_U + 6 * k, BALL_D + k, BALL_DINV + k, BALL_TAU + k, BALL_TARGET_ACCELERATION + k, BALL_QDD + k,
+        BALL_ADDED_INERTIA + k, BALL_HELD + k, BALL_TARGET_ACCELERATION + k, BALL_TARGET_ACCELERATION + k,
     )
     for k in range(3)
 )  # fmt: skip
@@ -75,8 +75,12 @@ BALL = tuple(
 OF_QD = (QD, QD, VXS, VXS)
 OF_TAU = (TAU, TAU, U, BALL_TAU)
 OF_QDD = (QDD, QDD, U, BALL_QDD)
-OF_REACTION = (REACTION, REACTION, U, BALL_TARGET)
-OF_E, OF_LOCK, OF_TARGET = (E, E, U, BALL_E), (LOCK, LOCK, U, BALL_LOCK), (TARGET, TARGET, U, BALL_TARGET)
+OF_REACTION = (REACTION, REACTION, U, BALL_TARGET_ACCELERATION)
+OF_ADDED_INERTIA, OF_HELD, OF_TARGET_ACCELERATION = (
+    (ADDED_INERTIA, ADDED_INERTIA, U, BALL_ADDED_INERTIA),
+    (HELD, HELD, U, BALL_HELD),
+    (TARGET_ACCELERATION, TARGET_ACCELERATION, U, BALL_TARGET_ACCELERATION),
+)
 
 ONE: tuple[int, ...] = (0,)
 EIGHT: tuple[int, ...] = (0,) * 8

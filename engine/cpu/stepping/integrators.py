@@ -194,7 +194,7 @@ def _rk4_stages(stepping, phases):
     q, v = robots.q, robots.v
     for k in range(v.shape[0]):
         rk4.begin_stages(q[k], v[k], k, stages)
-    fill(forces.locked, 0.0)
+    fill(forces.held, 0.0)
     for stage in range(4):
         joint_forces(robots, stages.q, stages.v, rows, forces, False)
         prepare(stages.q, stages.v, dynamics, loads, phases)

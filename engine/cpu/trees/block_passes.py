@@ -34,15 +34,15 @@ def _set_lane(buffer, place, k, source, at_source, count):
 
 
 @kernel
-def _get_lane(buffer, place, k, target, at_target, count):
+def _get_lane(buffer, place, k, target_acceleration, at_target, count):
     for f in range(count):
-        target[at_target + f] = buffer[(place + f) * L + k]
+        target_acceleration[at_target + f] = buffer[(place + f) * L + k]
 
 
 @kernel
-def _add_lane(buffer, place, k, target, at_target, count):
+def _add_lane(buffer, place, k, target_acceleration, at_target, count):
     for f in range(count):
-        target[at_target + f] += buffer[(place + f) * L + k]
+        target_acceleration[at_target + f] += buffer[(place + f) * L + k]
 
 
 @kernel

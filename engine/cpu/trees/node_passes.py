@@ -29,9 +29,9 @@ _ROWS_OF_Y = (
 
 
 @inline
-def _copy(source, at_source, target, at_target, count):
+def _copy(source, at_source, target_acceleration, at_target, count):
     for f in range(count):
-        target[at_target + f] = source[at_source + f]
+        target_acceleration[at_target + f] = source[at_source + f]
 
 
 @inline

@@ -2,7 +2,7 @@
 
 S = (0, 0, turns, 0, 0, slides), so that lanes with revolute joints, prismatic ones and none take the same path. ``row``
 is the workspace, ``c`` the constants. Motions (o, v, do, dv) are a twist and the acceleration by velocities alone.
-`added` includes the inertias, locks and targets of a simulation's step.
+`added` includes the inertias and held joints of a simulation's step.
 """
 
 from __future__ import annotations
@@ -158,21 +158,21 @@ def less_wrenches(row, body, wrenches, L):
 
 @inline
 def _divisor(row, D, of_v, lanes, acting, added):
-    """1/D; with the additions of a step 1/(D + E), or 0 where the joint is locked."""
+    """1/D; with the additions of a step 1/(D + added inertia), or 0 where the joint is held."""
     if added == "":
         return 1.0 / D
-    D = D + gather(acting.inertia, of_v, lanes)
+    D = D + gather(acting.added_inertia, of_v, lanes)
     store(row, slot.D, D)
-    return where(gather(acting.locked, of_v, lanes), D * 0.0, 1.0 / D)
+    return where(gather(acting.held, of_v, lanes), D * 0.0, 1.0 / D)
 
 
 @inline
 def _quotient(row, u, dinv, of_v, lanes, acting, added):
-    """u/D, or the target of a locked joint."""
+    """u/D, or the target_acceleration of a held joint."""
     if added == "":
         return u * dinv
     store(row, slot.REACTION, u)
-    return where(gather(acting.locked, of_v, lanes), gather(acting.target, of_v, lanes), u * dinv)
+    return where(gather(acting.held, of_v, lanes), gather(acting.target_acceleration, of_v, lanes), u * dinv)
 
 
 @inline
@@ -217,7 +217,7 @@ def through(row, c, o, v, lanes):
 
 @inline
 def accelerated(row, c, o, v, lanes, added):
-    """Compute the acceleration of a row, relative to that by velocities, from the row before; q̈; the lock's
+    """Compute the acceleration of a row, relative to that by velocities, from the row before; q̈; the held joint's
     reaction."""
     o, v, x, Ua = through(row, c, o, v, lanes)
     ud, (turns, slides) = load(row, slot.UD, lanes), _axes(c, lanes)

@@ -30,9 +30,9 @@ P = 9           # 3  its position
 INNER = 12      # 4  ω_x, ω_y, v_x, v_y of the rows before it in its joint
 U = 16          # 6  U = I S
 B = 22          # 6  its own force, at the accelerations by velocities alone
-DINV = 28       # 1  1/D, or 0 where the joint is locked
-UD = 29         # 1  u/D, or the acceleration of a locked joint
-D = 30          # 1  SᵀU + E
+DINV = 28       # 1  1/D, or 0 where the joint is held
+UD = 29         # 1  u/D, or the acceleration of a held joint
+D = 30          # 1  SᵀU + added inertia
 REACTION = 31   # 1  u
 WIDTH = 32
 # fmt: on

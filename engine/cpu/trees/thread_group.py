@@ -9,8 +9,8 @@ finished on all blocks before the next begins; the thread that finishes the last
     4. accelerations.
 
 So threads only wait for work that another is doing, and no bit depends on which thread does it. A simulation's step
-adds inertias, locks and external wrenches, and calls again with other values for the same motion (`dca_step.FRESH`).
-Its phases are timed by the leader's clock.
+adds inertias, held joints and external wrenches, and calls again with other values for the same motion
+(`dca_step.FRESH`). Its phases are timed by the leader's clock.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class Acting(NamedTuple):
     """Forces on the coordinates and the results, (nv,) each: see `accelerations.CoordinateForces`, `Accelerations`."""
 
     tau: NDArray[np.floating]
-    inertia: NDArray[np.floating]
-    locked: NDArray[np.floating]
-    target: NDArray[np.floating]
+    added_inertia: NDArray[np.floating]
+    held: NDArray[np.floating]
+    target_acceleration: NDArray[np.floating]
     qdd: NDArray[np.floating]
     reaction: NDArray[np.floating]
 
@@ -61,9 +61,9 @@ def _argument(group, which, dtype):
 def _acting(group, dtype):
     return Acting(
         _argument(group, dca_step.TAU, dtype),
-        _argument(group, dca_step.INERTIA, dtype),
-        _argument(group, dca_step.LOCKED, dtype),
-        _argument(group, dca_step.TARGET, dtype),
+        _argument(group, dca_step.ADDED_INERTIA, dtype),
+        _argument(group, dca_step.HELD, dtype),
+        _argument(group, dca_step.TARGET_ACCELERATION, dtype),
         _argument(group, dca_step.OUT, dtype),
         _argument(group, dca_step.REACTION, dtype),
     )

@@ -3,16 +3,16 @@
 // Each chain is refined until its residual is small or stagnates, by its own threads, without reading results on the
 // host.
 //
-// ADDITIONS, for simulation: joints with an inertia E on their axis, and locked joints. Their force along the axis is
-// unknown too, a sixth number z beside the five constraint forces, scaled by s = √E (1 for a locked joint): the system
-// of engine/cpu/chains/constraint_system.py, see there for the equations. The residual at a locked joint is ignored: it
+// ADDITIONS, for simulation: joints with an inertia E on their axis, and held joints. Their force along the axis is
+// unknown too, a sixth number z beside the five constraint forces, scaled by s = √E (1 for a held joint): the system
+// of engine/cpu/chains/constraint_system.py, see there for the equations. The residual at a held joint is ignored: it
 // is the reaction.
 #pragma once
 
 #include "chains/chain.cuh"
 #include "chains/tridiagonal.cuh"
 
-// OVER is −1/s where E is so large that q̈ is better conditioned from z; PULL is the reaction of a locked joint.
+// OVER is −1/s where E is so large that q̈ is better conditioned from z; PULL is the reaction of a held joint.
 enum CfaField {
     TAU_DELTA = CHAIN_FIELDS, QDD, MISSING, TRIAL, LEFT, CORRECTION, TORQUES, BEFORE, SCALE, OVER, Z, PULL, REACTION,
     SYSTEM = ADDITIONS ? REACTION + 1 : SCALE
@@ -59,7 +59,7 @@ template <typename Group, typename Real, typename Ask> struct System {
     // term at the base; H_{i,i+1} = −Jᵢ⁻¹ Xᵢ₊₁ᵀ.
     __device__ void assemble(const Fields<M>& fields) const {
         if constexpr (ADDITIONS) {
-            each(group, [&](int i) { group.put(SCALE, i, ask(i).locked ? Real(1) : Real(sqrt(ask(i).inertia))); });
+            each(group, [&](int i) { group.put(SCALE, i, ask(i).held ? Real(1) : Real(sqrt(ask(i).inertia))); });
             group.sync();
         }
         each(group, [&](int i) {
@@ -73,9 +73,9 @@ template <typename Group, typename Real, typename Ask> struct System {
                 if (i > 0) h = h + motion_to_child(T, over_J(i - 1, force_to_parent(T, e)));
                 Numbers<Real, M> column = constrained(here, h, s);
                 if constexpr (ADDITIONS) {
-                    const bool locked = ask(i).locked;
-                    if (c == 5) group.put(OVER, i, !locked && column[5] > 1 ? -1 / s : Real(0));
-                    column[5] += c == 5 && !locked;
+                    const bool held = ask(i).held;
+                    if (c == 5) group.put(OVER, i, !held && column[5] > 1 ? -1 / s : Real(0));
+                    column[5] += c == 5 && !held;
                 }
 #pragma unroll
                 for (int r = 0; r < M; ++r)
@@ -115,7 +115,7 @@ template <typename Group, typename Real, typename Ask> struct System {
         }
         return a;
     }
-    // q̈ = (M + E)⁻¹ τ_δ from field to field, 0 at locked joints; the first call after `assemble` also eliminates.
+    // q̈ = (M + E)⁻¹ τ_δ from field to field, 0 at held joints; the first call after `assemble` also eliminates.
     __device__ __forceinline__ void solve(const Fields<M>& fields, bool first, int tau_delta, int qdd) const {
         const auto push = [&](int i, const Numbers<Real, M>& x) {
             if constexpr (ADDITIONS) group.put(Z, i, x[5]);
@@ -138,7 +138,7 @@ template <typename Group, typename Real, typename Ask> struct System {
             if constexpr (ADDITIONS) {
                 const Real over = group.template get<Real>(OVER, i);
                 if (over != 0) found = over * group.template get<Real>(Z, i);
-                if (ask(i).locked) found = 0;
+                if (ask(i).held) found = 0;
             }
             group.put(qdd, i, found);
         });
@@ -199,7 +199,7 @@ template <typename Group, typename Real> __device__ __noinline__ void take_on(Gr
 }
 
 
-// The number of refinements, and ‖τ − ID(q̈)‖ / ‖τ_δ‖ of the result, which is in field QDD; reactions of locked joints
+// The number of refinements, and ‖τ − ID(q̈)‖ / ‖τ_δ‖ of the result, which is in field QDD; reactions of held joints
 // are in field REACTION.
 template <typename Real> struct Refined {
     int steps;
@@ -219,7 +219,7 @@ __device__ __forceinline__ Refined<Real> refine(Group& group, const ChainArrays<
             Real left = ask(i).force - field(x)(i);
             if constexpr (ADDITIONS) {
                 left -= ask(i).inertia * field(a)(i);
-                if (ask(i).locked) group.put(PULL, i, left), left = 0;
+                if (ask(i).held) group.put(PULL, i, left), left = 0;
             }
             group.put(x, i, left);
         });
@@ -228,7 +228,7 @@ __device__ __forceinline__ Refined<Real> refine(Group& group, const ChainArrays<
         if constexpr (ADDITIONS) group.put(REACTION, i, -field(PULL)(i));
     };
     // τ_δ = τ − τ_bias, less the torques of prescribed accelerations
-    if constexpr (ADDITIONS) each(group, [&](int i) { group.put(QDD, i, ask(i).locked ? ask(i).target : Real(0)); });
+    if constexpr (ADDITIONS) each(group, [&](int i) { group.put(QDD, i, ask(i).held ? ask(i).target : Real(0)); });
     forces(group, chain, bias, ADDITIONS ? int(QDD) : NONE, TAU_DELTA);
     missing(TAU_DELTA, QDD);
     group.sync();
@@ -249,7 +249,7 @@ __device__ __forceinline__ Refined<Real> refine(Group& group, const ChainArrays<
             if constexpr (ADDITIONS) {
                 each(group, [&](int i) {
                     const Real own = ask(i).inertia * field(CORRECTION)(i);
-                    group.put(TORQUES, i, ask(i).locked ? Real(0) : field(TORQUES)(i) + own);
+                    group.put(TORQUES, i, ask(i).held ? Real(0) : field(TORQUES)(i) + own);
                 });
             }
             take_on(group, step, least);
@@ -257,7 +257,7 @@ __device__ __forceinline__ Refined<Real> refine(Group& group, const ChainArrays<
         }
         each(group, [&](int i) {
             Real trial = field(step > 0 ? QDD : CORRECTION)(i);
-            if constexpr (ADDITIONS) trial = ask(i).locked ? ask(i).target : trial;
+            if constexpr (ADDITIONS) trial = ask(i).held ? ask(i).target : trial;
             group.put(TRIAL, i, trial);
         });
         shares(group, step > 0 ? step + 1 : 0, MISSING, [&](int k, int i, Real share) {

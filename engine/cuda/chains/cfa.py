@@ -56,7 +56,7 @@ def sizes(n: int, additions: bool, refinements: int = REFINEMENTS) -> tuple[int,
 
 
 def preamble(additions: bool) -> str:
-    """Return the preamble of cfa.cuh; with `additions` joints may be locked and have inertias of their own."""
+    """Return the preamble of cfa.cuh; with `additions` joints may be held and have inertias of their own."""
     fields, _ = sizes(1, additions)
     return "\n".join([*header.numbers({"CFA_FIELDS": fields}), *header.flags({"ADDITIONS": additions})])
 

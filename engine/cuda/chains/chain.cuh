@@ -23,11 +23,11 @@ static_assert(F + 6 == CHAIN_FIELDS, "what the launchers make room for");
 template <typename Real> struct Moving { Vector<Real> r; Motion<Real> a; };   // a twist at r
 template <typename Real> struct Pushed { Vector<Real> r; Force<Real> F; };    // a wrench at r
 
-// The input of a joint: the force whose acceleration is wanted, with an added inertia; for a locked joint the output is
+// The input of a joint: the force whose acceleration is wanted, with an added inertia; for a held joint the output is
 // the force that gives it the acceleration `target`, less `force`.
 template <typename Real> struct Asked {
     Real force, inertia, target;
-    bool locked;
+    bool held;
 };
 
 FUNCTION Vector<Real> axis(const Matrix<Real>& R) { return {R.x.z, R.y.z, R.z.z}; }

@@ -17,7 +17,7 @@
 //     5  the affine map of accelerations through each chunk; scanned over chunks and blocks
 //     6  q̈ = α a + β, with α and β from 5
 //
-// ADDITIONS, for simulation: a link's `added_inertia` is added to its D, and a locked joint has the acceleration
+// ADDITIONS, for simulation: a link's `added_inertia` is added to its D, and a held joint has the acceleration
 // `target`. For it d = 0 and g = target replace d = 1/D and g = u/D, and 5 yields the reaction less D target in place
 // of the acceleration.
 #pragma once
@@ -55,11 +55,11 @@ __device__ __forceinline__ void recursion(Link<Real>* link, int length, Six<Real
         if (holds && l > 0) J1 = one.J[row];
         const Six<Real> S1 = two.S;
         const Real JS1 = holds ? two.JS[row] : Real(0);
-        bool locked = false;
+        bool held = false;
         Real target = 0, added_inertia = 0;
         if constexpr (ADDITIONS)
-            locked = link[l].locked != 0, target = link[l].target, added_inertia = one.added_inertia;
-        const Real at_D = D, d = locked ? Real(0) : reciprocal(D), g = locked ? target : -d * U[6];
+            held = link[l].held != 0, target = link[l].target, added_inertia = one.added_inertia;
+        const Real at_D = D, d = held ? Real(0) : reciprocal(D), g = held ? target : -d * U[6];
         const Real y1 = times(x, S, JS), w = times(Six<Real>{U[0], U[1], U[2], U[3], U[4], U[5]}, S);
         Real U1[7];
 #pragma unroll
@@ -140,22 +140,22 @@ __device__ __forceinline__ void pass(Link<Real>* link, int length, const Pose<Re
     for (int r = 0; r < 6; ++r) x[r] = Real(r == lane);
     Six<Real> U, S;
     Real u, d, target = 0;
-    bool locked = false;
+    bool held = false;
     const auto read = [&](int l) {
         const Real* at = link[l].U;
         U = {at[0], at[1], at[2], at[3], at[4], at[5]}, u = lane == 6 ? at[6] : Real(0), d = at[7], S = link[l].S;
-        if constexpr (ADDITIONS) locked = link[l].locked != 0, target = lane == 6 && locked ? link[l].target : Real(0);
+        if constexpr (ADDITIONS) held = link[l].held != 0, target = lane == 6 && held ? link[l].target : Real(0);
     };
     if (length > 0) read(0);
 #pragma unroll 1
     for (int l = 0; l < length; ++l) {
         const Six<Real> U0 = U, S0 = S;
         const Real u0 = u, d0 = -d, target0 = target;
-        const bool locked0 = locked;
+        const bool held0 = held;
         read(l + 1 < length ? l + 1 : l);
         const Real z = times(U0, x, u0);
         const Real y = ADDITIONS ? d0 * z + target0 : d0 * z;
-        if (lane < 7) link[l].G[lane] = locked0 ? z : y;
+        if (lane < 7) link[l].G[lane] = held0 ? z : y;
 #pragma unroll
         for (int r = 0; r < 6; ++r) x[r] += S0[r] * y;
     }
@@ -264,7 +264,7 @@ __device__ __forceinline__ Motions<Real> motions(const Chunk<Real>& chunk, const
     return {end, last, Sp};
 }
 
-// Stages 2 to 6: q̈ of the lane's link under its joint's force `effort`, or the reaction of a locked joint. lap(phase)
+// Stages 2 to 6: q̈ of the lane's link under its joint's force `effort`, or the reaction of a held joint. lap(phase)
 // is called at the end of each stage that is timed.
 template <typename Real, class Lap>
 __device__ __forceinline__ Real accelerations(const Chunk<Real>& chunk, const Motions<Real>& moving, Real effort,
@@ -317,7 +317,7 @@ __device__ __forceinline__ Real accelerations(const Chunk<Real>& chunk, const Mo
     const Real* G = link[lane].G;
     const Real answer = times(Six<Real>{G[0], G[1], G[2], G[3], G[4], G[5]}, base) + G[6];
     if constexpr (ADDITIONS) {
-        if (link[lane].locked != 0) return answer + link[lane].D * link[lane].target;
+        if (link[lane].held != 0) return answer + link[lane].D * link[lane].target;
     }
     return answer;
 }

@@ -32,7 +32,7 @@ class Cut(NamedTuple):
     cluster: bool
     chunks: int
     additions: bool = False
-    """Whether joints may be locked and have an added inertia, for steps of a simulation."""
+    """Whether joints may be held and have an added inertia, for steps of a simulation."""
 
     def longest(self, n: int) -> int:
         """The most links of a chunk."""

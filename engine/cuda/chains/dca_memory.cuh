@@ -11,7 +11,7 @@ template <typename Real> struct Link {
     Six<Real> J[7], S;
     Real JS[8], U[8], G[8];
 #if ADDITIONS
-    Real added_inertia, target, D, locked;
+    Real added_inertia, target, D, held;
 #endif
 };
 // The data that the blocks of a group have sent each other.

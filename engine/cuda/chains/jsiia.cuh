@@ -7,7 +7,7 @@
 // q̈ is refined once with the residual of inverse dynamics: M of 50 links has a condition number of 10⁶, and rounding
 // its entries alone costs three digits of q̈.
 //
-// ADDITIONS, for simulation: inertias on the diagonal of M, and locked joints, whose rows and columns become those of
+// ADDITIONS, for simulation: inertias on the diagonal of M, and held joints, whose rows and columns become those of
 // the identity and whose accelerations move to the right-hand side.
 #pragma once
 
@@ -48,9 +48,9 @@ FUNCTION Real entry(const Row<Real>& i, const Axis<Real>& j) {
     return dot(j.z, j.revolute ? i.wrench.n + cross(i.r - j.r, i.wrench.f) : i.wrench.f);
 }
 
-// Mᵢⱼ with ADDITIONS: `inertia` on the diagonal, and the identity in rows and columns of locked joints.
-FUNCTION Real with_additions(Real entry, bool diagonal, Real inertia, bool locked) {
-    if (locked) return diagonal;
+// Mᵢⱼ with ADDITIONS: `inertia` on the diagonal, and the identity in rows and columns of held joints.
+FUNCTION Real with_additions(Real entry, bool diagonal, Real inertia, bool held) {
+    if (held) return diagonal;
     return diagonal ? entry + inertia : entry;
 }
 
@@ -62,15 +62,15 @@ __device__ __forceinline__ Real solve_in_warp(const Group& group, const ChainArr
     const bool works = group.works(i);
     Real* row = M + i * stride;
     Real y = works ? group.template get<Real>(TAU_DELTA, i) : Real(0), own = 1;
-    unsigned locked = 0;  // a bit for each joint of the warp's chains
-    if constexpr (ADDITIONS) locked = __ballot_sync(ALL, works && ask(i).locked) >> base;
+    unsigned held = 0;  // a bit for each joint of the warp's chains
+    if constexpr (ADDITIONS) held = __ballot_sync(ALL, works && ask(i).held) >> base;
     if (works) {
         const Row<Real> here = {group.template get<Vector<Real>>(WORLD + 9, i), group.template get<Force<Real>>(F, i)};
         for (int j = 0; j <= i; ++j) {
             const auto T = group.template look<Pose<Real>>(WORLD, j);
             row[j] = entry(here, Axis<Real>{T.p, axis(T.R), bool(chain.revolute[j])});
             if constexpr (ADDITIONS)
-                row[j] = with_additions(row[j], i == j, ask(i).inertia, (locked >> i | locked >> j) & 1);
+                row[j] = with_additions(row[j], i == j, ask(i).inertia, (held >> i | held >> j) & 1);
         }
     }
     __syncwarp();
@@ -175,7 +175,7 @@ __device__ __noinline__ void assemble(Group group, ChainArrays<Real> chain, Real
     const int n = group.shape.n, N = (n + P - 1) / P, lane = threadIdx.x % WARP, r = lane / 4 * 2, c = lane % 4 * 4;
     Real* rows = y + N * P;
     Real* axes = rows + (size_t)9 * N * P;
-    const Real *inertias = axes + (size_t)3 * N * P, *locks = inertias + (size_t)N * P;  // with ADDITIONS
+    const Real *inertias = axes + (size_t)3 * N * P, *holds = inertias + (size_t)N * P;  // with ADDITIONS
     each(group, [&](int i) {
         const auto T = group.template get<Pose<Real>>(WORLD, i);
         scatter<Row<Real>>(rows + i, N * P, {T.p, group.template get<Force<Real>>(F, i)});
@@ -195,7 +195,7 @@ __device__ __noinline__ void assemble(Group group, ChainArrays<Real> chain, Real
             Pair<Real> both = {i < n && j <= i ? entry(upper, here) : Real(i == j),
                                i + 1 < n && j <= i + 1 ? entry(next, here) : Real(i + 1 == j)};
             if constexpr (ADDITIONS) {
-                const auto held = [&](int k) { return k < n && locks[k] != 0; };
+                const auto held = [&](int k) { return k < n && holds[k] != 0; };
                 if (i < n) both.x = with_additions(both.x, i == j, inertias[i], held(i) || held(j));
                 if (i + 1 < n) both.y = with_additions(both.y, i + 1 == j, inertias[i + 1], held(i + 1) || held(j));
             }
@@ -307,11 +307,11 @@ __device__ __forceinline__ void solve(Group& group, const ChainArrays<Real>& cha
                                       const Ask& ask, bool bias, Real* out, const Lap& lap) {
     const int n = group.shape.n;
     // τ_δ = τ − τ_bias, less the torques of prescribed accelerations
-    if constexpr (ADDITIONS) each(group, [&](int i) { group.put(QDD, i, ask(i).locked ? ask(i).target : Real(0)); });
+    if constexpr (ADDITIONS) each(group, [&](int i) { group.put(QDD, i, ask(i).held ? ask(i).target : Real(0)); });
     forces(group, chain, bias, ADDITIONS ? int(QDD) : NONE, TAU_DELTA);
     each(group, [&](int i) {
         const Real left = ask(i).force - group.template get<Real>(TAU_DELTA, i);
-        group.put(TAU_DELTA, i, ADDITIONS && ask(i).locked ? Real(0) : left);
+        group.put(TAU_DELTA, i, ADDITIONS && ask(i).held ? Real(0) : left);
     });
     lap(phase::BIAS);
     composite_wrenches(group, chain);
@@ -327,7 +327,7 @@ __device__ __forceinline__ void solve(Group& group, const ChainArrays<Real>& cha
     Real* y = block_at(dense.matrix, N, 0);
     if constexpr (ADDITIONS) {
         Real* inertias = y + (size_t)13 * N * P;
-        each(group, [&](int i) { inertias[i] = ask(i).inertia, inertias[N * P + i] = ask(i).locked; });
+        each(group, [&](int i) { inertias[i] = ask(i).inertia, inertias[N * P + i] = ask(i).held; });
     }
     assemble(group, chain, dense.matrix, y);
     lap(phase::MASS_MATRIX);
@@ -336,12 +336,12 @@ __device__ __forceinline__ void solve(Group& group, const ChainArrays<Real>& cha
     if (first) substitute<false>(n, dense.matrix, y, panel, dense.shared, out);
     if constexpr (sizeof(Real) == sizeof(float)) {
         group.sync();
-        each(group, [&](int i) { group.put(QDD, i, ADDITIONS && ask(i).locked ? ask(i).target : out[i]); });
+        each(group, [&](int i) { group.put(QDD, i, ADDITIONS && ask(i).held ? ask(i).target : out[i]); });
         forces(group, chain, bias, QDD, TAU_DELTA);
         each(group, [&](int i) {
             const Asked<Real> asked = ask(i);
             const Real left = asked.force - asked.inertia * out[i] - group.template get<Real>(TAU_DELTA, i);
-            y[i] = ADDITIONS && asked.locked ? Real(0) : left;
+            y[i] = ADDITIONS && asked.held ? Real(0) : left;
         });
         group.sync();
         if (first) {

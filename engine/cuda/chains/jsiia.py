@@ -47,7 +47,7 @@ class Jsiia(OneLaunch):
 
 
 def preamble(additions: bool) -> str:
-    """Return the preamble of jsiia.cuh; with `additions` joints may be locked and have inertias of their own."""
+    """Return the preamble of jsiia.cuh; with `additions` joints may be held and have inertias of their own."""
     numbers = header.numbers({"P": _PANEL, "VECTORS": _VECTORS[additions], "JSIIA_FIELDS": FIELDS})
     return "\n".join([*numbers, *header.flags({"ADDITIONS": additions})])
 

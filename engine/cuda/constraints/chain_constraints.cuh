@@ -21,7 +21,7 @@ template <typename Real> struct Joint {
     Real friction, next, feasible;  // v⁺ in the present modes, and the feasible one
     Mode mode, then;
     int link;  // of the chain
-    bool locked;
+    bool held;
 };
 
 // The bounds of v⁺ and the mode at the start of a step.
@@ -36,7 +36,7 @@ __device__ __forceinline__ void initial_active_set(Joint<Real>& joint, const Joi
     joint.mode = initial_mode(joint.u, joint.within, joint.friction);
 }
 
-// v⁺ of all joints under their constraints, into `u`. solve() computes q̈, or reactions of locked joints.
+// v⁺ of all joints under their constraints, into `u`. solve() computes q̈, or reactions of held joints.
 template <typename Real, class Chain, class Solve>
 __device__ __forceinline__ void constrained_velocities(Chain& chain, Real dt, const Solve& solve) {
     const Real rate = 1 / dt;
@@ -46,15 +46,15 @@ __device__ __forceinline__ void constrained_velocities(Chain& chain, Real dt, co
     for (int number = 0;; ++number) {
         chain.each([&](Joint<Real>& joint, const JointRow<Real>&) {
             const Real f = joint.friction;
-            joint.locked = is_held(joint.mode);
+            joint.held = is_held(joint.mode);
             joint.force = joint.drive - (joint.mode == FORWARD ? f : joint.mode == BACKWARD ? -f : Real(0));
             joint.acceleration = (held_velocity(joint.mode, joint.within) - joint.u) * rate;
         });
         solve();
         chain.each([&](Joint<Real>& joint, const JointRow<Real>&) {
             const Real f = joint.friction;
-            joint.next = joint.locked ? held_velocity(joint.mode, joint.within) : joint.u + dt * joint.answer;
-            if (joint.locked) joint.then = next_mode_of_held(joint.mode, joint.answer, joint.within, f, joint.drive);
+            joint.next = joint.held ? held_velocity(joint.mode, joint.within) : joint.u + dt * joint.answer;
+            if (joint.held) joint.then = next_mode_of_held(joint.mode, joint.answer, joint.within, f, joint.drive);
             else if (number <= BLOCK_PIVOTS)
                 joint.then = next_mode_of_sliding(joint.mode, joint.next, joint.u, joint.within, f);
             else joint.then = joint.mode;
@@ -75,7 +75,7 @@ __device__ __forceinline__ void constrained_velocities(Chain& chain, Real dt, co
         } else {
             // A descent step of the constraints' energy.
             const auto ahead = [](const Joint<Real>& joint) {
-                if (joint.locked) return BlockingStep<Real>{1, joint.next, joint.mode};
+                if (joint.held) return BlockingStep<Real>{1, joint.next, joint.mode};
                 return blocking_step(joint.mode, joint.feasible, joint.next, joint.within, joint.friction);
             };
             const Best<Real> blocking = chain.best([&](const Joint<Real>& joint) { return -ahead(joint).fraction; });

@@ -108,7 +108,7 @@ template <typename Real, int PITCH_, Role ROLE> struct Joints : External<Real, H
         return force;
     }
     __device__ __forceinline__ bool is_held(int k) const { return CONSTRAINED && ::is_held(mode(k)); }
-    __device__ __forceinline__ Real target(int k) const {
+    __device__ __forceinline__ Real target_acceleration(int k) const {
         return CONSTRAINED ? (held_velocity(mode(k), bounds(k)) - at(V + k)) * rate : Real(0);
     }
     // v⁺ (of a stage q̈) from q̈, into its slot. Returns whether the joint's mode changed. In a descent the modes are

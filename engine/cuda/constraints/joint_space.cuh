@@ -44,7 +44,7 @@ template <class Put> __device__ __forceinline__ void each_before(int k, const Pu
 
 // The matrix and right-hand side, with rows and columns of held joints replaced by the identity's. Returns whether
 // there are any.
-template <typename Real, class Joints> __device__ __forceinline__ bool lock(const Joints& joints) {
+template <typename Real, class Joints> __device__ __forceinline__ bool hold(const Joints& joints) {
     constexpr int F = FACTOR_AT<Joints>;
     const auto& at = joints.at;
     bool any = false;
@@ -52,7 +52,7 @@ template <typename Real, class Joints> __device__ __forceinline__ bool lock(cons
         const bool held = kind(i) != FREE && joints.is_held(k);
         Real own = at(MATRIX + diagonal(k));
         if (kind(i) != FREE) own += joints.added_inertia(i, k);
-        at(F + ROW_START[k]) = held ? joints.target(k) : at(MATRIX + ROW_START[k]) + joints.force(i, k);
+        at(F + ROW_START[k]) = held ? joints.target_acceleration(k) : at(MATRIX + ROW_START[k]) + joints.force(i, k);
         at(F + diagonal(k)) = held ? Real(1) : own;
         any |= held;
     });
@@ -96,7 +96,7 @@ template <typename Real, class Joints, class Put>
 __device__ __forceinline__ void joint_space_accelerations(const Joints& joints, const Put& put) {
     constexpr int F = FACTOR_AT<Joints>;
     const auto& at = joints.at;
-    const bool any = lock<Real>(joints);
+    const bool any = hold<Real>(joints);
     factor_and_solve<Real>(at, F);
     if constexpr (Joints::CONSTRAINED) {
         if (any) held_rows<Real>(joints);

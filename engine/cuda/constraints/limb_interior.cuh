@@ -210,9 +210,9 @@ template <typename Real> struct LimbInterior {
 // The best iterate, or the first one within `asked`, of a robot that is `searching`, from a start near the
 // given impulses.
 // Always in double precision: with redundant contacts Ω has a wider range than single precision resolves.
-__device__ __noinline__ void interior_point(const LimbRows<double, LIMB_POINTS>& rows,
-                                            LimbImpulses<double, LIMB_POINTS>& best, double asked, bool searching,
-                                            WarpGroup group) {
+__device__ __noinline__ void interior_by_limbs(const LimbRows<double, LIMB_POINTS>& rows,
+                                               LimbImpulses<double, LIMB_POINTS>& best, double asked, bool searching,
+                                               WarpGroup group) {
     using Real = double;
     constexpr int N = LIMB_POINTS;
     LimbImpulses<Real, N> x;
@@ -300,7 +300,7 @@ __device__ __forceinline__ bool find_impulses(const LimbRows<Real, N>& rows, Lim
                 LimbImpulses<double, LIMB_POINTS> from;
 #pragma unroll 1
                 for (int r = 0; r < rows.rows(); ++r) from.of[r] = best[r];
-                interior_point(widened(rows), from, INTERIOR_TOLERANCE<Real>, searching, group);
+                interior_by_limbs(widened(rows), from, INTERIOR_TOLERANCE<Real>, searching, group);
 #pragma unroll 1
                 for (int r = 0; r < rows.rows(); ++r) {
                     if (searching) x.of[r] = Real(from.of[r]);

@@ -10,10 +10,10 @@ constexpr bool HAS_CONSTRAINTS = HAS_LIMITS || HAS_FRICTION, HAS_STAGES = INTEGR
 constexpr int WARPS = BLOCKS * CHUNKS;  // of the group
 
 // The fields of a group's state, one number for each velocity or coordinate: the joints' forces (`Tree::tau`), their q̈
-// or reactions; additions to D, acceleration if locked, 1 if locked; force without friction, mode, v⁺; RK4's stages;
+// or reactions; additions to D, acceleration if held, 1 if held; force without friction, mode, v⁺; RK4's stages;
 // and the state before a step that may be undone.
-constexpr int FORCE = 0, QDD = 1, ADDED_INERTIA = 2, TARGET = ADDED_INERTIA + ADDITIONS, LOCKED = TARGET + ADDITIONS,
-              DRIVE = LOCKED + ADDITIONS, MODE = DRIVE + HAS_CONSTRAINTS, FEASIBLE = MODE + HAS_CONSTRAINTS,
+constexpr int FORCE = 0, QDD = 1, ADDED_INERTIA = 2, TARGET = ADDED_INERTIA + ADDITIONS, HELD = TARGET + ADDITIONS,
+              DRIVE = HELD + ADDITIONS, MODE = DRIVE + HAS_CONSTRAINTS, FEASIBLE = MODE + HAS_CONSTRAINTS,
               Q_STAGE = FEASIBLE + HAS_CONSTRAINTS, V_STAGE = Q_STAGE + HAS_STAGES, Q_SUM = V_STAGE + HAS_STAGES,
               V_SUM = Q_SUM + HAS_STAGES, Q_BEFORE = V_SUM + HAS_STAGES, V_BEFORE = Q_BEFORE + FREEZES,
               ALL_FIELDS = V_BEFORE + FREEZES;
@@ -80,7 +80,7 @@ template <typename Real> struct OwnBodies {
                 f(x);
                 const bool held = is_held(x.mode);
                 state(MODE, k) = Real(int(x.mode)), state(FEASIBLE, k) = x.feasible;
-                state(FORCE, k) = x.force(), state(LOCKED, k) = held,
+                state(FORCE, k) = x.force(), state(HELD, k) = held,
                     state(TARGET, k) = held ? x.target(1 / dt) : Real(0);
             }
         });

@@ -21,8 +21,8 @@
 //
 // If `Given` has HAS_WRENCHES, external wrenches external(i) act on the bodies and are subtracted from p.
 //
-// ADDITIONS, for simulation: added_inertia(i, k) is added to D; where is_held(k) holds, the acceleration is target(k),
-// and the reaction is the force required for it. A free joint has no additions.
+// ADDITIONS, for simulation: added_inertia(i, k) is added to D; where is_held(k) holds, the acceleration is
+// target_acceleration(k), and the reaction is the force required for it. A free joint has no additions.
 #pragma once
 
 #include "rigid_body/tree.cuh"
@@ -151,16 +151,16 @@ __device__ __forceinline__ void pass_ball(const Memory& at, const Given& given, 
         const Real own_U = part(kept.n, j), u = given.force(i, k) - part(p.n, j);
         Real D = own_U;
         if constexpr (ADDITIONS) D += given.added_inertia(i, k);
-        Real inverse = reciprocal(D), rate = u * inverse;
+        Real inverse = reciprocal(D), ud = u * inverse;
         part(kept.n, j) = inverse;
         at.store(axis_slot(i, j), kept);
         at(s + EFFORT + j) = u;
         if constexpr (ADDITIONS) {
             at(s + BALL_OWN_U + j) = own_U;
-            if (given.is_held(k)) inverse = 0, rate = given.target(k);
+            if (given.is_held(k)) inverse = 0, ud = given.target_acceleration(k);
         }
         I = minus_rank_one(I, U, inverse);
-        p = p + rate * U;
+        p = p + ud * U;
     }
 }
 
@@ -178,7 +178,7 @@ __device__ __forceinline__ void accelerate_ball(const Memory& at, const Given& g
         Real q, reaction = 0;
         if constexpr (ADDITIONS) {
             const Real own_U = at(s + BALL_OWN_U + j), Ua = others + own_U * along;
-            q = given.is_held(k) ? given.target(k) : (u - Ua) * inverse;
+            q = given.is_held(k) ? given.target_acceleration(k) : (u - Ua) * inverse;
             reaction = Ua + (own_U + given.added_inertia(i, k)) * q - u;
         } else {
             q = (u - others) * inverse - along;
@@ -227,17 +227,17 @@ __device__ __forceinline__ void inertia_recursion(const Memory& at, const Given&
             const Real own_U = turns ? U.n.z : U.f.z, u = given.force(i, k) - (turns ? p.n.z : p.f.z);
             Real D = own_U;
             if constexpr (ADDITIONS) D += given.added_inertia(i, k);
-            Real inverse = reciprocal(D), rate = u * inverse;
+            Real inverse = reciprocal(D), ud = u * inverse;
             at.store(s + WRENCH, Vector<Real>{U.n.x, U.n.y, turns ? inverse : U.n.z});
             at.store(s + WRENCH + 3, Vector<Real>{U.f.x, U.f.y, turns ? U.f.z : inverse});
             at(s + EFFORT) = u;
             if constexpr (ADDITIONS) {
                 at(s + OWN_U) = own_U;
-                if (given.is_held(k)) inverse = 0, rate = given.target(k);
+                if (given.is_held(k)) inverse = 0, ud = given.target_acceleration(k);
             }
             if (above >= 0) {
                 I = minus_rank_one(I, U, inverse);
-                p = force_to_parent(T, p + rate * U);
+                p = force_to_parent(T, p + ud * U);
                 I = turns && !ADDITIONS ? turning_to_parent(T, I) : inertia_to_parent(T, I);
             }
         }
@@ -281,7 +281,7 @@ __device__ __forceinline__ void accelerations(const Memory& at, const Given& giv
             Real q, reaction = 0;
             if constexpr (ADDITIONS) {
                 const Real own_U = at(s + OWN_U), Ua = others + own_U * along;
-                q = given.is_held(k) ? given.target(k) : (u - Ua) * inverse;
+                q = given.is_held(k) ? given.target_acceleration(k) : (u - Ua) * inverse;
                 reaction = Ua + (own_U + given.added_inertia(i, k)) * q - u;
             } else {
                 q = (u - others) * inverse - along;

@@ -1,7 +1,7 @@
 """The joint-space inertia matrix in kernels: a row for each velocity, along its path to the root.
 
 M = Lᵀ D L has no fill-in between branches (Featherstone 2005; 2008, table 6.3), so row k has entries for k and for its
-ancestors only. Mimic joints couple branches: GᵀMG has entries beside the paths of the robot's tree, and paths are then
+ancestors only. Mimic joints couple branches: CᵀMC has entries beside the paths of the robot's tree, and paths are then
 those of its elimination tree (Liu 1990), which contain all fill-in.
 """
 
@@ -64,7 +64,7 @@ def tree_velocities(model: Model) -> np.ndarray:
 
 
 def _eliminated(tree: np.ndarray, index: np.ndarray, nv: int) -> np.ndarray:
-    """Return the elimination tree of GᵀMG, from the last velocity to the first."""
+    """Return the elimination tree of CᵀMC, from the last velocity to the first."""
     before: list[set[int]] = [set() for _ in range(nv)]
     for r in range(len(tree)):
         c = int(tree[r])

@@ -10,7 +10,7 @@
 // The offset of row k's diagonal entry.
 __device__ __forceinline__ int diagonal(int k) { return ROW_START[k] + ROW_LEVEL[k]; }
 
-// The entries of M for one pair of bodies, from composite_bodies; with mimic joints the sum of those of GᵀMG.
+// The entries of M for one pair of bodies, from composite_bodies; with mimic joints the sum of those of CᵀMC.
 template <typename Real, class Memory>
 __device__ __forceinline__ void enter(const Memory& at, int first, int i, int c, int j, const Force<Real>& F) {
     const int row = v_start(i) + c;

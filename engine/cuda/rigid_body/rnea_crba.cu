@@ -2,7 +2,7 @@
 #include "rigid_body/rnea_crba.cuh"
 #include "rigid_body/thread_per_robot.cuh"
 
-// Gᵀ τ: forces of mimic joints act on their leaders.
+// Cᵀ τ: forces of mimic joints act on their leaders.
 template <typename Real, class Memory> __device__ __forceinline__ void to_leaders(const Memory& at) {
     if constexpr (HAS_MIMIC) {
         EACH_BODY

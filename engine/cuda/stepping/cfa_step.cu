@@ -16,7 +16,7 @@ template <typename Group> struct Solver {
         constexpr Real LEAST = sizeof(Real) == 8 ? Real(2.2250738585072014e-308) : Real(1.17549435e-38);
         refine(group, chain, J_inverse, ask, bias, REFINEMENTS, Real(TOLERANCE), LEAST, lap);
         lap(phase::REFINEMENT);
-        each(group, [&](int i) { answer(i, group.template get<Real>(ask(i).locked ? int(REACTION) : int(QDD), i)); });
+        each(group, [&](int i) { answer(i, group.template get<Real>(ask(i).held ? int(REACTION) : int(QDD), i)); });
     }
 };
 

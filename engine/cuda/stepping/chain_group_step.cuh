@@ -6,7 +6,7 @@
 //        accelerations(group, chain, ask, bias, answer, lap)
 //    };
 //
-// which calls answer(i, x) with q̈ of joint i, or with the reaction of a locked one; other parameters as in `solve` of
+// which calls answer(i, x) with q̈ of joint i, or with the reaction of a held one; other parameters as in `solve` of
 // jsiia.cuh and `refine` of cfa.cuh. `numbers` is the solver's global memory, one part per robot if `own`, `shared` its
 // shared memory, and `out` has room for n numbers of the chain.
 #pragma once
@@ -60,7 +60,7 @@ template <typename Group> struct GroupChain {
             group, chain,
             [&](int i) {
                 const Joint<Real>& here = joint(i);
-                return Asked<Real>{here.force, here.inertia, here.acceleration, here.locked};
+                return Asked<Real>{here.force, here.inertia, here.acceleration, here.held};
             },
             falls, [&](int i, Real x) { joint(i).answer = x; }, [&](int which) { watch.lap(which); });
     }

@@ -4,7 +4,7 @@
 //    each(f)              f(joint, row) for each of the thread's joints; row(joint_row::KP) is of the joint's
 //                         parameters
 //    kinematics(pushed)   poses and velocities at the joints' q and v; `pushed`: external wrenches act
-//    accelerations(falls) `answer` of all joints, from their force, inertia, acceleration and lock; `falls`: with
+//    accelerations(falls) `answer` of all joints, from their force, inertia, acceleration and `held`; `falls`: with
 //                         gravity
 //    best(f)              the maximum of f(joint) over the chain, and its link
 //    any(so)              whether `so` holds for any chain whose threads must stay together
@@ -24,7 +24,7 @@ __device__ __forceinline__ void smooth_force(Joint<Real>& joint, const JointRow<
 // q̈ at the joints' q and v into `answer`, with all joints free.
 template <typename Real, class Chain> __device__ __forceinline__ void free_accelerations(Chain& chain) {
     chain.each([](Joint<Real>& joint, const JointRow<Real>&) {
-        joint.force = joint.drive, joint.locked = false, joint.acceleration = 0;
+        joint.force = joint.drive, joint.held = false, joint.acceleration = 0;
     });
     chain.accelerations(true);
 }

@@ -44,7 +44,7 @@ template <typename Real> struct DcaChain {
     __device__ __forceinline__ void accelerations(bool falls) {
         if (chunk.here()) {
             Link<Real>& link = chunk.link[chunk.lane];
-            link.added_inertia = joint.inertia, link.locked = joint.locked, link.target = joint.acceleration;
+            link.added_inertia = joint.inertia, link.held = joint.held, link.target = joint.acceleration;
         }
         const Vector<Real> none = {0, 0, 0};
         joint.answer = ::accelerations(chunk, moving, joint.force, falls ? gravity : none,

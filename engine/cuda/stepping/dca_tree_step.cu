@@ -38,7 +38,7 @@ template <typename Real> struct Robot : OwnBodies<Real> {
                 }
                 state(FORCE, k) = acting.force;
                 if constexpr (ADDITIONS)
-                    state(ADDED_INERTIA, k) = acting.added_inertia, state(TARGET, k) = 0, state(LOCKED, k) = 0;
+                    state(ADDED_INERTIA, k) = acting.added_inertia, state(TARGET, k) = 0, state(HELD, k) = 0;
                 if constexpr (HAS_CONSTRAINTS) state(DRIVE, k) = acting.force;
             }
             start(tree, i);
@@ -140,7 +140,7 @@ __global__ void __launch_bounds__(CHUNKS * LANES)
             shares, ancestors, links, stride, gravity, HAS_STAGES ? state.field(Q_STAGE) : x,
             HAS_STAGES ? state.field(V_STAGE) : u, state.field(FORCE), state.field(QDD), numbers, first_element,
             reinterpret_cast<Map<Real>*>(first_element + elements), state.field(ADDED_INERTIA), state.field(TARGET),
-            state.field(LOCKED), external, batch};
+            state.field(HELD), external, batch};
         const Robot<Real> own = {
             {tree, state, x, u, joint_table + (own_joints ? size_t(robot) * joint_row::COUNT * nv : 0), n, nv, warp, dt,
              epoch}};

@@ -20,13 +20,13 @@ template <typename Group> struct Solver {
         if constexpr (!HAS_CONSTRAINTS) {
             each(group, [&](int i) { answer(i, out[i]); });
         } else {
-            // The reaction of a locked joint: the force required by q̈, armature E included, minus the force present.
-            each(group, [&](int i) { group.put(QDD, i, ask(i).locked ? ask(i).target : out[i]); });
+            // The reaction of a held joint: the force required by q̈, armature E included, minus the force present.
+            each(group, [&](int i) { group.put(QDD, i, ask(i).held ? ask(i).target : out[i]); });
             forces(group, chain, bias, QDD, TAU_DELTA);
             each(group, [&](int i) {
                 const Asked<Real> asked = ask(i);
                 const Real takes = group.template get<Real>(TAU_DELTA, i) + asked.inertia * asked.target - asked.force;
-                answer(i, asked.locked ? takes : out[i]);
+                answer(i, asked.held ? takes : out[i]);
             });
         }
         lap(phase::SOLVE);

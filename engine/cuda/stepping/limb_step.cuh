@@ -260,10 +260,9 @@ __device__ __forceinline__ bool resolve_overlaps(const LimbRows<Real, N>& rows, 
 
 // A step with at most N contacts per lane, of a robot that `takes` it.
 template <typename Real, int N, class Touch, class Joints>
-__device__ __forceinline__ LimbOutcome<Real, N> solve_contacts(const Touch& robot, const LimbContacts<Real, N>& touch,
-                                                           const Posture<Real>& now, const Motions<Real>& to,
-                                                           const Joints& joints, Effort effort, bool overlaps,
-                                                           bool takes, const WarpGroup& group) {
+__device__ __forceinline__ LimbOutcome<Real, N> contact_step_by_limbs(
+    const Touch& robot, const LimbContacts<Real, N>& touch, const Posture<Real>& now, const Motions<Real>& to,
+    const Joints& joints, Effort effort, bool overlaps, bool takes, const WarpGroup& group) {
     const Vector<Real> normal = {robot.scene.ground[0], robot.scene.ground[1], robot.scene.ground[2]};
     const Tangents<Real> t = tangents(normal);
     const Frame<Real> frame = {mul_t(now.trunk.R, normal), mul_t(now.trunk.R, t.first), mul_t(now.trunk.R, t.second)};
@@ -379,7 +378,7 @@ __device__ __forceinline__ StepAttempt step_by_limbs(Touch& touch, const Joints&
     for (int c = 0; c < N; ++c) overlaps |= contacts.contact[c].gap < -OVERLAP_TOLERANCE<Real>;
     overlaps = group.any(overlaps);
     LimbOutcome<Real, N> out =
-        solve_contacts(touch, contacts, now, to, joints, effort_of(kind, own), overlaps, takes, group);
+        contact_step_by_limbs(touch, contacts, now, to, joints, effort_of(kind, own), overlaps, takes, group);
     store_impulses(touch, contacts, out, takes, group);
     const bool taken = takes && out.solved && out.resolved;
     if (group.any_of_all(taken && reports))

@@ -6,7 +6,7 @@
 //     to the parent:  Xᵀ (I − U D⁻¹ Uᵀ) X,  Xᵀ (p + U D⁻¹ u + (I − U D⁻¹ Uᵀ) c)
 //     q̈ = G X a_parent + g,  a = X a_parent + c + S q̈,  where G = −D⁻¹ Uᵀ and g = D⁻¹ (u − Uᵀc)
 //
-// ADDITIONS, for simulation: `added_inertia` is added to D, and a locked joint has the acceleration `target`; its
+// ADDITIONS, for simulation: `added_inertia` is added to D, and a held joint has the acceleration `target`; its
 // reaction is returned in place of q̈. A ball joint is then three joints about x, y and z, the first two on massless
 // bodies; a free joint has no additions.
 #pragma once
@@ -99,7 +99,7 @@ FUNCTION void absorb_axis(const Tree<Real>& tree, int i, int j, const Force<Real
     const Real u = tree.tau[k] - push;
     tree.put(GAIN + 7 * j, i, Gain<Real>{U, u});
     Real d = reciprocal(own + tree.added_inertia[k]), rate = d * u;
-    if (tree.locked[k] != 0) d = 0, rate = tree.target[k];
+    if (tree.held[k] != 0) d = 0, rate = tree.target[k];
     I = minus_rank_one(I, U, d);
     p = p + rate * U;
 }
@@ -161,9 +161,9 @@ FUNCTION void accelerate_axis(const Tree<Real>& tree, int i, int j, int axis, Mo
     Vector<Real>& moved = axis < 3 ? a.o : a.v;
     const Real own = of_three == 0 ? U.x : of_three == 1 ? U.y : U.z;
     const Real D = own + tree.added_inertia[k], left = gain.g - dot(gain.G, a);
-    const bool locked = tree.locked[k] != 0;
-    const Real rate = locked ? tree.target[k] : left * reciprocal(D);
-    tree.qdd[k] = locked ? D * rate - left : rate;
+    const bool held = tree.held[k] != 0;
+    const Real rate = held ? tree.target[k] : left * reciprocal(D);
+    tree.qdd[k] = held ? D * rate - left : rate;
     (of_three == 0 ? moved.x : of_three == 1 ? moved.y : moved.z) += rate;
 }
 FUNCTION void accelerate_axes(const Tree<Real>& tree, int i, Motion<Real>& a) {

@@ -225,7 +225,7 @@ __device__ __forceinline__ Real entry(const Robot<Real, MIMIC>& robot, int i, in
     return dot(axis.along, axis.turns ? F.n + cross(r, F.f) : F.f);
 }
 
-// One entry of GᵀMG, or of the right-hand side Gᵀ(τ − τ_bias).
+// One entry of CᵀMC, or of the right-hand side Cᵀ(τ − τ_bias).
 template <typename Real, bool MIMIC>
 __device__ __forceinline__ Real assembled(const Robot<Real, MIMIC>& robot, const Entry& at) {
     if (at.column < 0) {

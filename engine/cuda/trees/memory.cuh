@@ -36,9 +36,9 @@ template <typename Real> struct Tree {
     Real *qdd, *numbers;
     Element<Real>* elements;
     Map<Real>* maps;
-    // The additions of steps, by velocities: to D; the acceleration of a locked joint; 1 if locked. And external
+    // The additions of steps, by velocities: to D; the acceleration of a held joint; 1 if held. And external
     // wrenches on bodies, (bodies, 6, batch), from this robot's on; null if there are none.
-    const Real *added_inertia, *target, *locked, *wrenches;
+    const Real *added_inertia, *target, *held, *wrenches;
     int batch;
 
     __device__ __forceinline__ int kind(int i) const { return bodies[i]; }

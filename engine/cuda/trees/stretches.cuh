@@ -76,7 +76,7 @@ __device__ __forceinline__ Motion<Real> gather_chunk(const Tree<Real>& tree, OnS
         at.JS[6] = dot(p, x.S) - tree.tau[x.velocity];
 #if ADDITIONS
         at.added_inertia = tree.added_inertia[x.velocity];
-        at.target = tree.target[x.velocity], at.locked = tree.locked[x.velocity];
+        at.target = tree.target[x.velocity], at.held = tree.held[x.velocity];
 #endif
     }
     __syncwarp();
@@ -117,14 +117,14 @@ __device__ __forceinline__ void articulate_chunk(const Tree<Real>& tree, Link<Re
         const int which = x.velocity - tree.v_start(x.body);
         Real g = G[6];
 #if ADDITIONS
-        if (link[lane].locked != 0) g += link[lane].D * link[lane].target;
+        if (link[lane].held != 0) g += link[lane].D * link[lane].target;
 #endif
         tree.put(GAIN + which * 7, x.body, Gain<Real>{{{G[0], G[1], G[2]}, {G[3], G[4], G[5]}}, g});
     }
     if (x.last) tree.put(CHUNK_POSE, x.body, x.T), tree.put(BIAS, x.body, a);
 }
 
-// q̈, or a locked joint's reaction, and the accelerations of a chunk's bodies, from that of the body at place `parent`,
+// q̈, or a held joint's reaction, and the accelerations of a chunk's bodies, from that of the body at place `parent`,
 // which `map` carries to the chunk.
 template <typename Real>
 __device__ __forceinline__ void accelerate_chunk(const Tree<Real>& tree, int first, int length, int map, int parent,
@@ -141,7 +141,7 @@ __device__ __forceinline__ void accelerate_chunk(const Tree<Real>& tree, int fir
         const Motion<Real> S = axis_of(tree, x);
         tree.qdd[x.velocity] = rate;
 #if ADDITIONS
-        if (tree.locked[x.velocity] != 0) rate = tree.target[x.velocity];  // the result is the reaction
+        if (tree.held[x.velocity] != 0) rate = tree.target[x.velocity];  // the result is the reaction
 #endif
         drive = {rate * S.o, rate * S.v};
     }

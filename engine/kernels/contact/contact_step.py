@@ -52,7 +52,7 @@ WARM_START_RESIDUAL = 0.5
 def free_velocity(v, forces, rows, topology, gravity, contact):
     """Factorise M̃ and compute v_f into `contact.free`."""
     tree = contact.solver.tree
-    factorise(forces.force[0], forces.inertia[0], topology, contact.bodies, tree)
+    factorise(forces.force[0], forces.added_inertia[0], topology, contact.bodies, tree)
     accelerations(gravity, topology, contact.bodies, tree, contact.column)
     for j in parallel_range(v.size):
         contact.free[j] = v[j] + rows.dt * contact.column[j]
@@ -167,7 +167,7 @@ def contact_velocity(keeps_energy, count, q, v, forces, rows, rotations, gravity
 
     The arguments are as for `begin_contacts`; `forces` are the robot's.
     """
-    contact, inertia = contact_state.contact, forces.inertia[0]
+    contact, inertia = contact_state.contact, forces.added_inertia[0]
     free_velocity(v, forces, rows, contact.topology, gravity, contact)
     to_start_frame(v, rows.dt, contact.free, rotations)
     ended = begin_contacts(keeps_energy, count, q, v, inertia, rows, contact_state, robot)

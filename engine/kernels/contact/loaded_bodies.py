@@ -12,10 +12,17 @@ from engine.compile.operations import parallel_range
 from engine.kernels.bodies import NV
 from engine.kernels.contact.body_pairs import TOUCH, any_touch
 from engine.kernels.contact.mimics import has_shared_coordinates
-from engine.kernels.contact.recursion import passed_inertia
-from engine.kernels.contact.recursion_workspace import HAS_WAITING, IN_REGISTERS, IN_SUMS, TO_PARENT, rigid_at
+from engine.kernels.contact.recursion_workspace import (
+    HAS_WAITING,
+    IN_REGISTERS,
+    IN_SUMS,
+    TO_PARENT,
+    inertia_at,
+    rigid_at,
+    store_inertia,
+)
 from engine.kernels.robot import KIND, PARENT, V_START
-from engine.kernels.spatial import add, full, load6, load9, mul, mul_t, plus, store6, store9
+from engine.kernels.spatial import add, full, mul, mul_t, plus
 from engine.model import WORLD
 
 LEFT_OUT, LOADED = -1, 0
@@ -23,23 +30,9 @@ LEFT_OUT, LOADED = -1, 0
 
 
 @inline
-def store_composite(i, A, B, C, tree):
-    """Store [A B; Bᵀ C] of body i with the articulated inertia of the bodies on it that are left out."""
-    store6(tree.composite[i], A)
-    store9(tree.composite[i], B, 6)
-    store6(tree.composite[i], C, 15)
-
-
-@inline
-def composite_at(i, tree):
-    """Load what `store_composite` stored."""
-    return load6(tree.composite[i]), load9(tree.composite[i], 6), load6(tree.composite[i], 15)
-
-
-@inline
 def momentum(i, omega, velocity, tree):
     """The momentum of body i with the bodies on it that are left out."""
-    A, B, C = composite_at(i, tree)
+    A, B, C = inertia_at(i, tree)
     return add(mul(full(A), omega), mul(B, velocity)), add(mul_t(B, omega), mul(full(C), velocity))
 
 
@@ -65,17 +58,17 @@ def _compose(i, topology, bodies, tree):
     A, B, C = rigid_at(bodies.rigid[i])
     for index in range(tree.limbs.first_child[i], tree.limbs.first_child[i + 1]):
         if tree.loaded[tree.limbs.child[index], TO_PARENT] == LEFT_OUT:
-            a, b, c = passed_inertia(tree.limbs.child[index], tree)
+            a, b, c = inertia_at(tree.limbs.child[index], tree)
             A, B, C = plus(A, a), plus(B, b), plus(C, c)
     if i + 1 < topology.shape[0] and topology[i + 1, PARENT] == i and tree.loaded[i + 1, TO_PARENT] == LEFT_OUT:
-        a, b, c = passed_inertia(i + 1, tree)
+        a, b, c = inertia_at(i + 1, tree)
         A, B, C = plus(A, a), plus(B, b), plus(C, c)
-    store_composite(i, A, B, C, tree)
+    store_inertia(i, A, B, C, tree)
 
 
 @kernel
 def leave_out_unloaded(topology, bodies, p, tree):
-    """Set `Tree.loaded` and `Tree.composite` for a problem's contacts and joint rows, after `factorise`.
+    """Set `Tree.loaded` and `Tree.inertia` for a problem's contacts and joint rows, after `factorise`.
 
     `rhs` is non-zero for the velocities of joint rows.
     """

@@ -1,5 +1,11 @@
 """Elimination of Newton's matrix from the tips: the articulated-body recursion with the contacts' inertias.
 
+It solves (M + d + JᵀΩJ) dv = τ + Jᵀs, where JᵀΩJ adds a 6 × 6 matrix K to the inertia of each body; as Ω is not
+symmetric, neither is I^A:
+
+    I^A = I + K + Σ over children,  U = I^A S,  D = Sᵀ U + d,  G = D⁻¹ Sᵀ I^A,  t = D⁻¹ (τ − Sᵀ p)
+    to the parent:  I^A − U G,  p + U t           and back:  dv = t − G a,  a = a_parent + S dv
+
 Joints with several axes are eliminated axis by axis: of stiff contacts, inverting their block loses too many digits.
 Contacts between bodies are in `body_pairs`.
 """
@@ -12,7 +18,7 @@ from engine.compile import inline, kernel
 from engine.kernels.bodies import ZERO
 from engine.kernels.contact import body_pairs, mimics
 from engine.kernels.contact import mimic_passes as passes
-from engine.kernels.contact.loaded_bodies import LEFT_OUT, composite_at, momentum
+from engine.kernels.contact.loaded_bodies import LEFT_OUT, momentum
 from engine.kernels.contact.problem import contacts_from
 from engine.kernels.contact.recursion import pass_wrench, with_waiting_wrenches
 from engine.kernels.contact.recursion_workspace import (
@@ -23,6 +29,7 @@ from engine.kernels.contact.recursion_workspace import (
     axis_of,
     column,
     has_one_axis,
+    inertia_at,
     row,
 )
 from engine.kernels.joint_constraints import joint_law
@@ -263,7 +270,7 @@ def eliminate_joints(length, topology, bodies, tree, p):
             if tree.loaded[i, TO_PARENT] == LEFT_OUT:
                 continue
             kind, parent, start = topology[i, KIND], topology[i, PARENT], topology[i, V_START]
-            A, B, C = composite_at(i, tree)
+            A, B, C = inertia_at(i, tree)
             a, b, c, d = plus(full(A), a0), plus(B, b0), plus(transpose(B), c0), plus(full(C), d0)
             n, f = _momentum(i, length, tree)
             n, f = body_pairs.with_pair_wrench(i, add(n, n0), add(f, f0), tree)

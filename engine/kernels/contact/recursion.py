@@ -1,13 +1,14 @@
-"""The articulated-body recursion for bodies with any 6 × 6 inertias, symmetric or not: O(n) for any tree.
+"""The articulated-body recursion for M + d: O(n) for any tree. `newton_matrix` has it for the matrix of Newton's steps.
 
-It solves (M + d + JᵀΩJ) dv = τ + Jᵀs where JᵀΩJ adds a 6 × 6 matrix K_i to the inertia of each body i:
+It solves (M + d) dv = τ − bias (Featherstone 2008, 7.3):
 
-    I^A = I + K + Σ over children,  U = I^A S,  D = Sᵀ U + d,  G = D⁻¹ Sᵀ I^A,  t = D⁻¹ (τ − Sᵀ p)
-    to the parent:  I^A − U G,  p + U t           and back:  dv = t − G a,  a = a_parent + S dv
+    I^A = I + Σ over children,  U = I^A S,  D = Sᵀ U + d,  t = D⁻¹ (τ − Sᵀ p)
+    to the parent:  I^A − U D⁻¹ Uᵀ,  p + U t      and back:  dv = t − D⁻¹ Uᵀ a,  a = a_parent + S dv
 
-(Featherstone 2008, 7.3, but for any I^A.) All vectors are in world axes, see `kernels.world`. What a body passes to its
-parent stays in registers along a limb, and goes through `Tree.sums` where the tree branches: along a limb a pass reads
-and writes only what the outward pass needs.
+The way back, `move`, is by the factors of either matrix; the functions here whose names end in `_symmetric` have
+counterparts for Newton's there. All vectors are in world axes, see `kernels.world`. What a body passes to its parent
+stays in registers along a limb, and goes through `Tree.sums` where the tree branches: along a limb a pass reads and
+writes only what the outward pass needs.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from engine.kernels.contact.recursion_workspace import (
     axis_of,
     column,
     has_one_axis,
+    inertia_at,
     rigid_at,
+    store_inertia,
 )
 from engine.kernels.limbs import inward, outward
 from engine.kernels.robot import KIND, PARENT, V_START
@@ -40,7 +43,6 @@ from engine.kernels.spatial import (
     inertia_shifted,
     inverse,
     load3,
-    load6,
     load9,
     matmul,
     minus,
@@ -51,7 +53,6 @@ from engine.kernels.spatial import (
     plus,
     scale,
     store3,
-    store6,
     store9,
     sub,
     transpose,
@@ -72,21 +73,13 @@ def with_waiting_wrenches(i, n, f, flow, tree):
 
 
 @inline
-def passed_inertia(i, tree):
-    """Load the inertia that body i passed to its parent."""
-    return load6(tree.G[i]), load9(tree.G[i], 6), load6(tree.G[i], 15)
-
-
-@inline
-def _pass_on(i, parent, to_parent, r, A, B, C, n, f, tree):
+def _pass_on_symmetric(i, parent, to_parent, r, A, B, C, n, f, tree):
     """Pass a body's inertia and wrench to its parent, r away; return what body i − 1 receives in registers."""
     if parent == WORLD:
         return ZERO6, ZERO9, ZERO6, ZERO, ZERO
     A, B, C = inertia_shifted(r, A, B, C)
     n = add(n, cross(r, f))
-    store6(tree.G[i], A)
-    store9(tree.G[i], B, 6)
-    store6(tree.G[i], C, 15)
+    store_inertia(i, A, B, C, tree)
     if to_parent == IN_REGISTERS:
         return A, B, C, n, f
     store3(tree.sums[i], n)
@@ -95,17 +88,17 @@ def _pass_on(i, parent, to_parent, r, A, B, C, n, f, tree):
 
 
 @inline
-def _with_limbs(i, A, B, C, tree):
+def _with_limbs_symmetric(i, A, B, C, tree):
     """Add the inertias of the limbs on body i to its own."""
     if tree.flow[i, HAS_WAITING] == 1:
         for index in range(tree.limbs.first_child[i], tree.limbs.first_child[i + 1]):
-            a, b, c = passed_inertia(tree.limbs.child[index], tree)
+            a, b, c = inertia_at(tree.limbs.child[index], tree)
             A, B, C = plus(A, a), plus(B, b), plus(C, c)
     return A, B, C
 
 
 @inline
-def _axis_forces(kind, e, body):
+def _axis_forces_symmetric(kind, e, body):
     """I S, Sᵀ I S and Sᵀ p of a rotation about e or a translation along e, S."""
     A, B, C, n, f = body
     x, y = (mul(full(A), e), mul_t(B, e)) if kind == REVOLUTE else (mul(B, e), mul(full(C), e))
@@ -113,7 +106,7 @@ def _axis_forces(kind, e, body):
 
 
 @inline
-def _minus_axis(i, k, x, y, reciprocal, w, tree, body):
+def _minus_axis_symmetric(i, k, x, y, reciprocal, w, tree, body):
     """The inertia and wrench of body i with axis k of its joint eliminated, by I S, 1/D and t."""
     (A, B, C, n, f), U = body, tree.U[i]
     store3(U, x, 6 * k)
@@ -124,13 +117,13 @@ def _minus_axis(i, k, x, y, reciprocal, w, tree, body):
 
 
 @inline
-def _without_axis(i, kind, tau, added, bodies, tree, body):
+def _without_axis_symmetric(i, kind, tau, added, bodies, tree, body):
     """Eliminate the joint of body i with one axis from its inertia and wrench, `body` (A, B, C, n, f); return these.
 
     The coordinate of a mimic joint may stay, see `mimics`.
     """
     e = mimics.axis(i, axis_of(load9(bodies.rotation[i])), tree)
-    x, y, d, along = _axis_forces(kind, e, body)
+    x, y, d, along = _axis_forces_symmetric(kind, e, body)
     k = 1.0 / (d + added)
     w = k * (tau - along)
     if mimics.has_shared_coordinates(i, tree):
@@ -139,7 +132,7 @@ def _without_axis(i, kind, tau, added, bodies, tree, body):
         if mimics.eliminated_with_joint(i, tree):
             k, w = passes.eliminate_coordinate(i, tree.mimics.joint_slot[i], tau, added, mass, tree.mimics)
             x, y = passes.column_at(i, tree.mimics.joint_slot[i], mass, tree.mimics)
-    return _minus_axis(i, 0, x, y, k, w, tree, body) if mimics.eliminated_with_joint(i, tree) else body
+    return _minus_axis_symmetric(i, 0, x, y, k, w, tree, body) if mimics.eliminated_with_joint(i, tree) else body
 
 
 @inline
@@ -162,10 +155,10 @@ def _without_ball(i, tau, added, start, bodies, tree, body):
     """Eliminate the ball joint of body i, axis by axis, from its inertia and wrench, `body` (A, B, C, n, f)."""
     for k in range(3):
         e = column(bodies.rotation[i], k)
-        x, y, d, along = _axis_forces(REVOLUTE, e, body)
+        x, y, d, along = _axis_forces_symmetric(REVOLUTE, e, body)
         r = 1.0 / (d + added[start + k])
         w = r * (tau[start + k] - along)
-        body = _minus_axis(i, k, x, y, r, w, tree, body)
+        body = _minus_axis_symmetric(i, k, x, y, r, w, tree, body)
         passes.eliminate_axis_from_coordinates(i, k, REVOLUTE, e, (x, y, scale(r, x), scale(r, y), r, w), "mass", tree)
     return body
 
@@ -184,14 +177,16 @@ def factorise(tau, added, topology, bodies, tree):
             A, B, C = plus(A, A0), plus(B, B0), plus(C, C0)
             n, f = add(load3(bodies.bias[i]), n0), add(load3(bodies.bias[i], 3), f0)
             n, f = with_waiting_wrenches(i, n, f, tree.flow, tree)
-            A, B, C = _with_limbs(i, A, B, C, tree)
+            A, B, C = _with_limbs_symmetric(i, A, B, C, tree)
             angular, linear = load3(bodies.product[i]), load3(bodies.product[i], 3)
             n = add(n, add(mul(full(A), angular), mul(B, linear)))
             f = add(f, add(mul_t(B, angular), mul(full(C), linear)))
             passes.add_drift(i, angular, linear, tree)
             A, B, C, n, f = passes.eliminate_coordinates_symmetric(i, tau, added, (A, B, C, n, f), tree)
             if has_one_axis(kind):
-                A, B, C, n, f = _without_axis(i, kind, tau[start], added[start], bodies, tree, (A, B, C, n, f))
+                A, B, C, n, f = _without_axis_symmetric(
+                    i, kind, tau[start], added[start], bodies, tree, (A, B, C, n, f)
+                )
             elif kind == FREE:
                 n, f = _solve_free(i, R, tau, start, tree, (A, B, C, n, f))
                 A, B, C = ZERO6, ZERO9, ZERO6
@@ -199,7 +194,7 @@ def factorise(tau, added, topology, bodies, tree):
                 A, B, C, n, f = _without_ball(i, tau, added, start, bodies, tree, (A, B, C, n, f))
             passes.pass_to_parent(i, kind, parent, load3(bodies.arm[i]), "mass", tree)
             to_parent = tree.flow[i, TO_PARENT]
-            A0, B0, C0, n0, f0 = _pass_on(i, parent, to_parent, load3(bodies.arm[i]), A, B, C, n, f, tree)
+            A0, B0, C0, n0, f0 = _pass_on_symmetric(i, parent, to_parent, load3(bodies.arm[i]), A, B, C, n, f, tree)
     passes.eliminate_coordinates_symmetric(topology.shape[0], tau, added, (ZERO6, ZERO9, ZERO6, ZERO, ZERO), tree)
     passes.clear_r("mass", tree)  # for `inward_wrench`
 
@@ -367,9 +362,9 @@ def shifted_mobility(r, E, F, H):
 
 @inline
 def _mobility_past_axis(i, k, kind, e, E, F, H, tree):
-    """The mobility behind axis k of body i's joint, S = e, from that before it: S D⁻¹ Sᵀ + (1 − S G) Y (1 − S G)ᵀ.
+    """The mobility behind axis k of body i's joint, S = e, from that before it.
 
-    Returns also the axis's own mobility.
+    It is S D⁻¹ Sᵀ + (1 − S D⁻¹ Uᵀ) Y (1 − S D⁻¹ Uᵀ)ᵀ. Returns also the axis's own mobility.
     """
     U, d = tree.U[i], tree.inverse[i, k]
     x, y = scale(d, load3(U, 6 * k)), scale(d, load3(U, 6 * k + 3))

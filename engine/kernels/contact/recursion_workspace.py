@@ -11,7 +11,7 @@ from engine.compile import inline
 from engine.kernels.contact.body_pairs import BodyPairs
 from engine.kernels.contact.mimics import PASSED_ON, Mimics
 from engine.kernels.limbs import Limbs, limbs
-from engine.kernels.spatial import load3, load6
+from engine.kernels.spatial import load3, load6, load9, store6, store9
 from engine.kernels.world import RIGID_FIRST_MOMENT, RIGID_INERTIA, RIGID_MASS
 from engine.model import PRISMATIC, WORLD
 
@@ -31,11 +31,11 @@ class Tree(NamedTuple):
     loaded: NDArray[np.int64]  # (n, 2): the same among the bodies of Newton's steps, see `loaded_bodies`
     U: NDArray[np.floating]  # (n, 18), of M + d: I S, 6 numbers an axis
     inverse: NDArray[np.floating]  # (n, 27), of M + d: 1/D of each axis, of a free joint (I^A)⁻¹ by blocks
-    G: NDArray[np.floating]  # (n, 36): of Newton's matrix, 6 an axis; at first, inertias passed on for M + d
+    G: NDArray[np.floating]  # (n, 36), of Newton's matrix: 6 numbers an axis
     t: NDArray[np.floating]  # (n, 6): of the last right-hand side
     twist: NDArray[np.floating]  # (n, 6): of bodies on which limbs hang
     sums: NDArray[np.floating]  # (n, 42): what limbs pass to each other
-    composite: NDArray[np.floating]  # (n, 21): inertias of the bodies of Newton's steps, see `loaded_bodies`
+    inertia: NDArray[np.floating]  # (n, 21): of bodies left out of Newton's steps, what they pass on; of others, theirs
     moved: NDArray[np.floating]  # (n, 6): the twists by all impulses
     step: NDArray[np.floating]  # (n, 6): the twists by Newton's last step
     mimics: Mimics | tuple[()]
@@ -51,11 +51,9 @@ def tree(parent: NDArray[np.int64], mimic: Mimics | tuple[()], pairs: BodyPairs 
         if parent[i] != WORLD and parent[i] != i - 1:
             flow[parent[i], HAS_WAITING] = 1
     widths, loaded = (18, 27, 36, 6, 6, _SUMS, 21, 6, 6), np.zeros((n, 2), np.int64)
-    U, inverse, G, t, twist, sums, composite, moved, step = (np.zeros((n, width)) for width in widths)
+    U, inverse, G, t, twist, sums, inertia, moved, step = (np.zeros((n, width)) for width in widths)
     passes = np.any(mimic.action[:n] == PASSED_ON, 1) if mimic else np.zeros(n, np.bool_)
-    return Tree(
-        limbs(parent, passes), flow, loaded, U, inverse, G, t, twist, sums, composite, moved, step, mimic, pairs
-    )
+    return Tree(limbs(parent, passes), flow, loaded, U, inverse, G, t, twist, sums, inertia, moved, step, mimic, pairs)
 
 
 @inline
@@ -88,3 +86,17 @@ def rigid_at(rigid):
     m, h = rigid[RIGID_MASS], load3(rigid, RIGID_FIRST_MOMENT)
     B = (0.0, -h[2], h[1], h[2], 0.0, -h[0], -h[1], h[0], 0.0)
     return load6(rigid, RIGID_INERTIA), B, (m, 0.0, 0.0, m, 0.0, m)
+
+
+@inline
+def store_inertia(i, A, B, C, tree):
+    """Store `Tree.inertia` of body i, [A B; Bᵀ C]."""
+    store6(tree.inertia[i], A)
+    store9(tree.inertia[i], B, 6)
+    store6(tree.inertia[i], C, 15)
+
+
+@inline
+def inertia_at(i, tree):
+    """Load what `store_inertia` stored."""
+    return load6(tree.inertia[i]), load9(tree.inertia[i], 6), load6(tree.inertia[i], 15)
