@@ -89,6 +89,7 @@ from engine.timestep import SuggestedStep, suggested_step
 from engine.urdf.group_states import POSE_ROUNDING
 from engine.urdf.load import check, load
 from engine.urdf.repair import repair
+from engine.urdf.xacro.sandbox import expand as expand_xacro
 
 if TYPE_CHECKING:
     from engine.bench.compare import AlgorithmResult, Comparison, ComparisonResult, Crossing, Growth, Point, Scaling
@@ -134,8 +135,8 @@ __all__ = [
     "Model", "ModelError", "Obstacle", "Parameters", "Part", "Plane", "Point", "RecordedFrame", "Recording",
     "Resampled", "Run", "SavedRun", "Scaling", "Scene", "Setup", "Simulation", "Study", "StudyError", "StudyProgress",
     "StudyResults", "SuggestedStep", "Trajectory", "Visual", "algorithm_color", "algorithms", "bias", "chain", "check",
-    "compose", "difference", "energy", "file_content", "find_robot", "finish_compiling", "first_resampled",
-    "forward_dynamics", "free_body", "gpu_failed", "holding_gains", "integrate", "inverse_dynamics",
+    "compose", "difference", "energy", "expand_xacro", "file_content", "find_robot", "finish_compiling",
+    "first_resampled", "forward_dynamics", "free_body", "gpu_failed", "holding_gains", "integrate", "inverse_dynamics",
     "inverse_kinematics", "inverse_mass_matrix", "link_poses", "link_twists", "load", "mass_matrix",
     "measure_algorithms", "measured", "mesh_being_read", "momentum", "parts_of_text", "point_mobility", "put_down",
     "quaternion_from_rotation", "read_json", "read_mesh", "read_run", "recorded_trajectory", "recording_of",

@@ -12,9 +12,7 @@ from engine.real_numbers import excerpt, reals
 Array = NDArray[np.floating]
 
 
-def as_batch(
-    name: str, value: ArrayLike, width: int, meaning: str, dtype: str = "float64", finite: bool = True
-) -> tuple[Array, bool]:
+def as_batch(name: str, value: ArrayLike, width: int, meaning: str, dtype: str = "float64") -> tuple[Array, bool]:
     """Return `value` as a contiguous (batch, width) array, and whether it was one state of shape (width,).
 
     Raises ValueError or TypeError with one sentence that names the argument, what was given and what was expected.
@@ -23,8 +21,7 @@ def as_batch(
     array = _numbers(name, value, shapes, meaning, dtype)
     if array.ndim not in (1, 2) or array.shape[-1] != width or array.shape[0] == 0 < width:
         raise ValueError(f"{name} has shape {np.shape(value)}; expected {shapes}, {meaning}")
-    if finite:
-        _require_finite(name, array)
+    _require_finite(name, array)
     single = array.ndim == 1
     return (array[None] if single else array), single
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from PyQt6.QtCore import Qt, QUrl
+from PyQt6.QtCore import QObject, Qt, QUrl
 from PyQt6.QtGui import QAction, QDesktopServices, QKeySequence
 from PyQt6.QtWidgets import QDockWidget, QMenu, QWidget
 
@@ -22,6 +22,7 @@ ALGORITHM_TIPS = {
     "dca": "Divide and conquer by articulated bodies; Bhalerao, Critchley, Anderson 2012; dca on the command line",
 }
 REASON = "reason"  # a property of what is disabled
+ACTS = "acts"  # a property of what acts on the robot
 NO_ROBOT, NO_RUN = "no robot is open", "nothing is recorded yet"  # reasons
 UNDRIVEN = "{} drove the joints and does not now: load it by Simulation › Controller, or hold the joints by Hold (H)"
 """What is said of a run that continues without its controller."""
@@ -54,6 +55,18 @@ def make_action(
 def give_reason(each: QAction | QWidget, reason: str) -> None:
     """Set why an action or a menu is disabled, which the palette says; "" where there is nothing to say."""
     each.setProperty(REASON, reason)
+
+
+def acts_on_robot(*controls: QAction | QWidget, has_use: bool = True) -> None:
+    """Mark controls that act on the robot, which are disabled while a script drives it; unmark those without a use."""
+    for each in controls:
+        each.setProperty(ACTS, has_use)
+
+
+def acting_in(window: QWidget) -> list[QAction | QWidget]:
+    """Return the window's controls that act on the robot."""
+    children = window.findChildren(QObject)
+    return [each for each in children if isinstance(each, QAction | QWidget) and each.property(ACTS)]
 
 
 def offer(each: QAction | QWidget, *needs: tuple[object, str]) -> None:

@@ -9,7 +9,7 @@ from PyQt6.QtCore import QEvent, QObject, Qt, QTimer
 from PyQt6.QtWidgets import QLabel
 
 from app.desktop import theme
-from app.desktop.actions import MESSAGE, NO_ROBOT, make_action, offer
+from app.desktop.actions import MESSAGE, NO_ROBOT, acts_on_robot, make_action, offer
 from app.desktop.dialogs import ask_file
 from app.desktop.settings import setting
 from app.features.diagnostics_view import DiagnosticsView
@@ -43,6 +43,7 @@ class ControllerView(QObject):
         self._window, self._bench, self._findings = window, window.workbench, window.feature(DiagnosticsView)
         self.action = make_action(window, "&Controller…", self._ask, tip=TIP)
         self.end_action = make_action(window, "S&top controller", self._stop, tip=END_TIP)
+        acts_on_robot(self.action)
         window.menus.simulation.put(self.action, self.end_action, apart=True)
         window.files.dropped[".py"] = self._refuse
         self.label = QLabel(textFormat=Qt.TextFormat.PlainText)

@@ -10,6 +10,7 @@ from pathlib import Path
 import engine
 from app.desktop.docks import BOTTOM, Dock
 from app.features.window_type import Window
+from app.jobs.expanding import expander
 from app.panels.diagnostics import WHOLE, DiagnosticsPanel
 from app.simulation.messages import ControllerChanged, Event, Refused, Stopped
 
@@ -64,7 +65,9 @@ class DiagnosticsView:
         title = Path(findings.path).name + (" was not loaded" if findings.refused else "")
         second = [] if findings.refused else self._of_second
         both = f"{title} and second robot" if second else title
-        self.panel.show_file(findings.path, both, findings.diagnostics, self._bench.opening.package_dirs)
+        opening = self._bench.opening
+        expand = expander(findings.path, opening.package_dirs, opening.xacro_args(findings.path))
+        self.panel.show_file(findings.path, both, findings.diagnostics, opening.package_dirs, expand)
         self.panel.show_trust_button(findings.wants_trust)
         if not findings.refused:
             self.panel.add([*self._of_meshes, *second])

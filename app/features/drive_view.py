@@ -17,7 +17,7 @@ from PyQt6.QtWidgets import QMenu, QWidget
 
 from app.acting.drives import Drive
 from app.acting.loaded_robot import JointDrives
-from app.desktop.actions import MESSAGE, NO_ROBOT, make_action, offer
+from app.desktop.actions import MESSAGE, NO_ROBOT, acts_on_robot, make_action, offer
 from app.desktop.context_menus import JOINT, Clicked
 from app.features.window_type import Window
 from app.panels.joint_form import JointForm
@@ -45,6 +45,7 @@ class DriveView:
         self._special_shown: Mapping[int, Drive] = {}
         self.weight_action = make_action(window, "Gravity &compensation", self._carry, tip=WEIGHT_TIP)
         self.every_action = make_action(window, "Gains of all &joints…", self._edit_all, tip=EVERY_TIP)
+        acts_on_robot(window.joints, self.form, self.weight_action)
         for action in (self.weight_action, self.every_action):
             window.menus.simulation.put(action)
         self._due = 0.0

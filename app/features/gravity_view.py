@@ -7,7 +7,7 @@ from functools import partial
 from PyQt6.QtGui import QActionGroup
 from PyQt6.QtWidgets import QMenu
 
-from app.desktop.actions import NO_ROBOT, check, make_action, offer
+from app.desktop.actions import NO_ROBOT, acts_on_robot, check, make_action, offer
 from app.features.window_type import Window
 from app.panels.gravity import STANDARD, Vector
 from app.panels.scene import ScenePanel
@@ -35,6 +35,7 @@ class GravityView:
         self.menu.addSeparator()
         tip = "Gravity along x, y and z: in the Scene panel"
         self.menu.addAction(make_action(window, "Gravity &numbers…", self._show_form, tip=tip))
+        acts_on_robot(self.menu, *self.entries.values())
         window.menus.simulation.put(self.menu)
         window.refreshed.connect(self._show)
 

@@ -15,7 +15,7 @@ from PyQt6.QtGui import QAction, QActionGroup
 from PyQt6.QtWidgets import QMenu, QWidget
 
 import engine
-from app.desktop.actions import MESSAGE, NO_ROBOT, REASON, make_action, offer
+from app.desktop.actions import MESSAGE, NO_ROBOT, REASON, acts_on_robot, make_action, offer
 from app.desktop.dialogs import ask_file, ask_number
 from app.features.window_type import Window
 from app.gl.world import World, world_of
@@ -58,6 +58,7 @@ class GroundView:
     def __init__(self, window: Window):
         self._window, self._bench, self._overlays = window, window.workbench, window.viewport.overlays
         self.menu = QMenu("&Terrain", window, toolTipsVisible=True)
+        acts_on_robot(self.menu)
         group = QActionGroup(window)
         self.shapes = [self._add(group, text, tip, partial(self.choose, kind)) for text, kind, tip in SHAPES]
         self.from_file = self._add(group, "Height &field…", "Heights in m from a file of numpy.save", self._ask)

@@ -8,23 +8,13 @@ from pathlib import Path
 
 from PyQt6.QtCore import QObject, QTimer
 from PyQt6.QtGui import QAction
-from PyQt6.QtWidgets import QApplication, QMenu, QWidget
+from PyQt6.QtWidgets import QApplication, QWidget
 
 import engine
-from app.desktop.actions import MESSAGE, algorithm_name, device_name, give_reason, make_action
-from app.features.batch_view import BatchView
-from app.features.controller_view import ControllerView
+from app.desktop.actions import MESSAGE, acting_in, algorithm_name, device_name, give_reason, make_action
 from app.features.diagnostics_view import DiagnosticsView
-from app.features.drive_view import DriveView
-from app.features.gravity_view import GravityView
-from app.features.ground_view import GroundView
-from app.features.reloading import Reloading
-from app.features.scene_view import SceneView
-from app.features.self_collision_view import SelfCollisionView
-from app.features.simulation_choices import SimulationChoices
 from app.features.status import Status
 from app.features.window_type import Window
-from app.features.wrench_view import WrenchView
 from app.gl.camera import Camera
 from app.reasons import reason
 from app.recording import run_files
@@ -45,7 +35,7 @@ class LiveView(QObject):
         """The reader of the current script; None without one, or once it has ended."""
         self._free: engine.FreeWindow | None = None  # once the script has ended
         self._before: tuple[str, Camera] | None = None  # the robot that a script showed, and its camera
-        self._tips: dict[QAction | QMenu | QWidget, str] = {}  # original tooltips of disabled controls
+        self._tips: dict[QAction | QWidget, str] = {}  # original tooltips of disabled controls
         self.action = make_action(window, "&Connect to script", self._connect, tip=TIP)
         window.menus.file.insertAction(window.files.robots_menu.menuAction(), self.action)
         self._timer = QTimer(self, timeout=self._poll)
@@ -145,7 +135,7 @@ class LiveView(QObject):
     def _refresh(self) -> None:
         """While a script drives the robot, disable controls that act on it, and show the script's settings."""
         driven = self._replay.driven
-        for each in self._acting() if driven or self._tips else ():
+        for each in tuple(self._tips) or (acting_in(self._window) if driven else ()):
             self._tips.setdefault(each, each.toolTip())
             why_not = f"{self._why_not()}; {self._replay.ways_on}" if driven else ""
             each.setToolTip(why_not or self._tips[each])
@@ -157,20 +147,6 @@ class LiveView(QObject):
             self._tips.clear()
         elif self._replay.growing is not None:
             self._show_means(self._replay.growing.setups[-1])
-
-    def _acting(self) -> list[QAction | QMenu | QWidget]:
-        """Return the controls that act on the robot. Others enable actions and menus when the window is refreshed."""
-        window, run = self._window, self._window.run
-        terrain = window.feature(GroundView).menu
-        controller, drive = window.feature(ControllerView), window.feature(DriveView)
-        actions = run.reset, run.hold, run.gravity, run.ground, run.floating, controller.action, drive.weight_action
-        files = window.feature(Reloading).action, window.feature(SelfCollisionView).action
-        gravity = window.feature(GravityView)
-        choices = window.feature(SimulationChoices)
-        menus = choices.algorithm_menu, choices.device_menu, choices.step_menu, terrain, gravity.menu
-        batch = window.feature(BatchView).panel.acting  # colours and places only change the picture
-        panels = window.feature(WrenchView).panel, window.feature(SceneView).panel, *batch
-        return [*actions, *gravity.entries.values(), *files, *menus, *panels, window.joints, drive.form]
 
     def _show_means(self, setup: engine.Setup) -> None:
         """Show the script's simulation settings in the status bar, in place of the window's."""

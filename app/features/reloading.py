@@ -9,7 +9,7 @@ from PyQt6.QtCore import QTimer
 
 import engine
 from app.acting.undoing import State
-from app.desktop.actions import MESSAGE, check, make_action, offer
+from app.desktop.actions import MESSAGE, acts_on_robot, check, make_action, offer
 from app.desktop.settings import setting
 from app.features.diagnostics_view import DiagnosticsView
 from app.features.robot_files import RELOADING
@@ -52,6 +52,7 @@ class Reloading:
         tip = f"Reload the robot's file when it changes, unless keyframes or {LASTING:g} s of recording would be lost"
         self.watching = make_action(window, "Reload on &change", self._set_watching, tip=tip, checkable=True)
         check(self.watching, setting(self._settings, KEY, True))
+        acts_on_robot(self.action)
         window.menus.file.put(self.action, self.watching, apart=True)
         self._path = self._refused = ""  # the robot's file, and the one that was refused since
         self._included: tuple[str, ...] = ()  # files that the robot's file includes, and meshes

@@ -7,7 +7,7 @@ from functools import partial
 from PyQt6.QtCore import QObject, Qt, pyqtSignal
 
 from app.desktop import theme
-from app.desktop.actions import MESSAGE, NO_ROBOT, REASON, check, make_action, offer
+from app.desktop.actions import MESSAGE, NO_ROBOT, REASON, acts_on_robot, check, make_action, offer
 from app.features.status import too_heavy
 from app.features.timing_view import TimingView
 from app.features.window_type import Window
@@ -65,6 +65,7 @@ class RunControls(QObject):
         )
         self.ground = make("G&round", bench.configuring.set_ground, tip="Ground on or off", checkable=True)
         self.floating = make("&Floating base", self.floating_asked.emit, tip=FREE_TIP, checkable=True)
+        acts_on_robot(self.reset, self.hold, self.gravity, self.ground, self.floating)
         window.refreshed.connect(self._refresh)
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.desktop.actions import NO_ROBOT, check, make_action, offer
+from app.desktop.actions import NO_ROBOT, acts_on_robot, check, make_action, offer
 from app.features.window_type import Window
 
 TIP = "Contacts between links, but for neighbours and shapes that touch in the neutral pose"
@@ -17,6 +17,7 @@ class SelfCollisionView:
         self.action = make_action(
             window, "Self-&collision", self._bench.configuring.set_self_collision, tip=TIP, checkable=True
         )  # fmt: skip
+        acts_on_robot(self.action)
         window.menus.simulation.put(self.action)
         window.refreshed.connect(self._refresh)
 

@@ -11,7 +11,7 @@ from PyQt6.QtWidgets import QInputDialog, QMenu
 
 import engine
 from app.acting.computation import ALGORITHMS
-from app.desktop.actions import ALGORITHM_TIPS, NO_ROBOT, algorithm_name, check, device_name, offer
+from app.desktop.actions import ALGORITHM_TIPS, NO_ROBOT, acts_on_robot, algorithm_name, check, device_name, offer
 from app.desktop.numbers import seconds_of
 from app.features.window_type import Window
 from app.workbench import DEVICES
@@ -81,6 +81,7 @@ class SimulationChoices:
         self.step_menu = menu.addMenu("&Time step and integrator")
         self.step_menu.setToolTipsVisible(True)
         self.step_menu.addAction(self.chosen)
+        acts_on_robot(self.algorithm_menu, self.device_menu, self.step_menu)
         for group in (self.time_steps, self.integrators):
             self.step_menu.addSeparator()
             self.step_menu.addActions(group.actions())

@@ -8,7 +8,7 @@ import numpy as np
 from PyQt6.QtWidgets import QMenu
 
 from app.acting.forces import SetWrench
-from app.desktop.actions import MESSAGE
+from app.desktop.actions import MESSAGE, acts_on_robot
 from app.desktop.context_menus import LINK, Clicked
 from app.desktop.docks import RIGHT, Dock
 from app.features.window_type import Window
@@ -26,6 +26,7 @@ class WrenchView:
     def __init__(self, window: Window):
         self._bench, self._overlays = window.workbench, window.viewport.overlays
         self.panel = WrenchPanel()
+        acts_on_robot(self.panel)
         self._shown: Mapping[int, SetWrench] = {}
         self.action = window.docks.add(Dock("Forces", self.panel, RIGHT, "Timing", "forces", "E", TIP))
         window.toolbar.addAction(self.action)

@@ -12,6 +12,7 @@ from PyQt6.QtWidgets import QComboBox, QDoubleSpinBox, QGridLayout, QHBoxLayout,
 
 import engine
 from app.desktop import theme
+from app.desktop.actions import acts_on_robot
 from app.desktop.angles import ANGLES
 from app.desktop.layouts import horizontal, vertical
 from app.panels.heat_map import HeatMap
@@ -140,13 +141,8 @@ class BatchPanel(QWidget):
                 rows.addWidget(second, row, 2, 1, 2)
         rows.setColumnStretch(1, 1)
         rows.setColumnStretch(3, 1)
+        acts_on_robot(self.robots, self.slider, self.pose, self.mass, self.seed, self.again)  # not the picture alone
         vertical(rows, self.note, self.count, (self.map, 100), 1, of=self, margins=(10, 8, 10, 8), spacing=6)
-
-    @property
-    def acting(self) -> tuple[QWidget, ...]:
-        """The controls that act on the robots, as far as they have a use."""
-        friction = (self.friction,) if self._rubs else ()
-        return self.robots, self.slider, self.pose, self.mass, *friction, self.seed, self.again
 
     @property
     def spread(self) -> BatchSpread:
@@ -161,8 +157,9 @@ class BatchPanel(QWidget):
         turns = {turns for each in joints if each.kind not in ("floating", "spherical") for turns in each.type.angular}
         self._slides = turns == {False}
         self.show_units()
-        self._rubs = rubs = model is not None and bool(np.any(model.friction > 0) or np.any(model.damping > 0))
+        rubs = model is not None and bool(np.any(model.friction > 0) or np.any(model.damping > 0))
         self.friction.setEnabled(rubs)
+        acts_on_robot(self.friction, has_use=rubs)
         self.friction.setToolTip(FRICTION if rubs else "This robot's joints have neither friction nor damping")
         self.show_state(np.zeros(1), np.zeros(1), np.zeros(1, bool), 0)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import cast
@@ -29,6 +30,7 @@ from app.desktop.actions import open_outside
 from app.desktop.breaks import breakable
 from app.desktop.dialogs import ask_path
 from app.desktop.layouts import NO_MARGINS, horizontal, vertical
+from app.jobs.expanding import Expanded, Expanding
 from app.jobs.repairing import Repaired, Repairing
 
 LEAST_HEIGHT = 40  # px
@@ -84,6 +86,9 @@ class DiagnosticsPanel(QWidget):
         self._repairing = Repairing()
         self._timer = QTimer(self, interval=POLL, timeout=self._poll)
         self._source: list[str] = []
+        self._expand: Callable[[], bytes] | None = None  # for lines of the expanded text
+        self._expanding, self._expanded = Expanding(), Expanded("")
+        self._expansion = QTimer(self, interval=POLL, timeout=self._poll_expansion)
         self.diagnostics: list[engine.Diagnostic] = []
         """The diagnostics shown, in their order."""
         self._alike: dict[tuple[str, str], list[QTreeWidgetItem]] = {}  # the rows of warnings, by their `_kind`
@@ -155,13 +160,20 @@ class DiagnosticsPanel(QWidget):
         return len(self.diagnostics)
 
     def show_file(
-        self, path: str, title: str, diagnostics: Iterable[engine.Diagnostic], package_dirs: Iterable[str] = ()
+        self,
+        path: str,
+        title: str,
+        diagnostics: Iterable[engine.Diagnostic],
+        package_dirs: Iterable[str] = (),
+        expand: Callable[[], bytes] | None = None,
     ) -> None:
         """Show the diagnostics of another file, with their count after the title.
 
-        `package_dirs` are the folders that were searched for the file's packages.
+        `package_dirs` are the folders that were searched for the file's packages; `expand` returns the expanded text of
+        a xacro file, and raises for one that cannot be expanded.
         """
         self._path, self._title, self.diagnostics = path, title, []
+        self._expand, self._expanded = expand, Expanded("")
         self._package_dirs = tuple(package_dirs)
         self._show_outcome("")
         self.show_trust_button(False)
@@ -259,7 +271,9 @@ class DiagnosticsPanel(QWidget):
     def close_thread(self) -> None:
         """Wait briefly for a copy that is being written; an incomplete one never replaces its target."""
         self._timer.stop()
+        self._expansion.stop()
         self._repairing.close()
+        self._expanding.close()
 
     def _open_file(self) -> None:
         if problem := open_outside(self._path):
@@ -269,17 +283,39 @@ class DiagnosticsPanel(QWidget):
         self._show_excerpt(self.list.currentItem())
 
     def _show_excerpt(self, item: QTreeWidgetItem | None) -> None:
-        line = self._of(item)[0].line if item else None
+        shown = self._of(item)[0] if item else None
         self.excerpt.clear()
-        if line is None:
+        if shown is None or (line := shown.line) is None:
             return
-        first, last = max(1, line - EXCERPT), min(len(self._source), line + EXCERPT)
+        source = self._lines_of_expansion() if shown.of_expanded_text else self._source
+        first, last = max(1, line - EXCERPT), min(len(source), line + EXCERPT)
+        if shown.of_expanded_text and source:
+            faint, name = theme.COLORS["faint"], escape(Path(self._path).name)
+            self.excerpt.appendHtml(f'<span style="color:{faint}">in the expanded text of {name}:</span>')
         for number in range(first, last + 1):
             tint = theme.COLORS["error" if number == line else "faint"]
-            text = escape(self._source[number - 1].expandtabs(2)).replace(" ", "&nbsp;")
+            text = escape(source[number - 1].expandtabs(2)).replace(" ", "&nbsp;")
             mark = "▸" if number == line else "&nbsp;"
             self.excerpt.appendHtml(f'<span style="color:{tint}">{mark}{number:5d}&nbsp;&nbsp;{text}</span>')
         self.excerpt.moveCursor(QTextCursor.MoveOperation.Start)  # else a resize would scroll to the cursor
+
+    def _lines_of_expansion(self) -> Sequence[str]:
+        """Return the lines of the expanded text; none as long as it is being expanded, or cannot be."""
+        if self._expanded.path != self._path and self._expand is not None:
+            self._expanding.start(self._path, self._expand)
+            self._expansion.start()
+            self.excerpt.setPlainText(f"Expanding {Path(self._path).name} …")
+        elif self._expanded.problem:
+            self.excerpt.setPlainText(f"The expanded text cannot be shown: {self._expanded.problem}")
+        return self._expanded.lines
+
+    def _poll_expansion(self) -> None:
+        if (done := self._expanding.poll()) is None:
+            return
+        self._expansion.stop()
+        if done.path in ("", self._path):
+            self._expanded = replace(done, path=self._path)
+        self._show_excerpt(self.list.currentItem())
 
 
 def _row(diagnostic: engine.Diagnostic, number: int, line: str, element: str) -> QTreeWidgetItem:

@@ -26,6 +26,7 @@ from app.desktop.dialogs import save_asked, write_png
 from app.panels.chart import Chart
 from app.panels.phase_plot import PhasePlot
 from app.plotting.plot_files import table
+from app.plotting.series import extent
 
 if TYPE_CHECKING:
     from app.panels.plots import PlotsPanel
@@ -73,13 +74,15 @@ def _size(panel: PlotsPanel) -> QSize:
 
 
 def _draw(panel: PlotsPanel, device: QPaintDevice) -> None:
-    """Draw all plots from the top of a device on."""
+    """Draw all plots from the top of a device on: all of their curves, unless the user has zoomed into a part."""
     phases = panel.phases.all
     plots: list[Chart | PhasePlot] = [*panel.charts, *phases]
     size = _size(panel)
     width, height = size.width(), panel.axis.height()
+    before = panel.visible
+    span = None if panel.zoomed else extent([*panel.series.values(), *panel.compared[0].values()])
     with theme.palette(theme.LIGHT):
-        panel.draw()
+        panel.draw(span or before)
         panel.show_whole(True)
         painter, top = QPainter(device), 0
         painter.fillRect(QRect(QPoint(), size), theme.color("ground"))
@@ -93,6 +96,7 @@ def _draw(panel: PlotsPanel, device: QPaintDevice) -> None:
         if not phases:
             panel.axis.render(painter, QPoint(0, top))
         painter.end()
+    panel.draw(before)
     panel.show_whole(False)
 
 

@@ -57,8 +57,9 @@ class PlotsPanel(QWidget):
         """The curves of a second run, and its name."""
         self.robot_name = ""  # of a batch, whose quantities are plotted; the heads of the plots have it
         self._span = (math.inf, -math.inf)
-        self._range = (0.0, WINDOW)
+        self.visible = (0.0, WINDOW)
         """The visible time range, s."""
+        self.zoomed = False  # whether the user has set that range
         self._live, self._pointed, self._cursor = True, math.nan, math.nan
         self._values: Mapping[Quantity, float] = {}  # at the cursor, where they are more exact than the curves
         self._reset_range = False  # whether the visible time range is to be chosen again, around the cursor
@@ -216,9 +217,7 @@ class PlotsPanel(QWidget):
 
     def remove_all(self) -> None:
         """Remove all curves."""
-        self._remove_charts()
-        self._arrange()
-        self.wanted.emit()
+        self.set_plots(())
 
     def new_plot(self) -> None:
         """Add an empty plot, which takes the next curve."""
@@ -363,10 +362,12 @@ class PlotsPanel(QWidget):
             self._stale = False
             self.draw()
 
-    def draw(self) -> None:
-        """Draw the plots now."""
+    def draw(self, span: tuple[float, float] | None = None) -> None:
+        """Draw the plots now, over a span of time, s, if one is given."""
         series = self.series
-        if self._live or math.isfinite(self._cursor):
+        if span is not None:
+            self._show_range(span)
+        elif self._live or math.isfinite(self._cursor):
             self._follow(series)
         pointed = math.isfinite(self._pointed)
         for chart in self.charts:
@@ -379,7 +380,7 @@ class PlotsPanel(QWidget):
             chart.canvas.left = left
         for plot in self.phases.all:
             plot.robot_name = self.robot_name
-            plot.draw(series, self._range, self._pointed if pointed else self._cursor)
+            plot.draw(series, self.visible, self._pointed if pointed else self._cursor)
         self.axis.update()
 
     def _follow(self, series: Mapping[Quantity, Series]) -> None:
@@ -390,7 +391,7 @@ class PlotsPanel(QWidget):
         seconds = float(self.span.currentData())
         if math.isfinite(self._cursor):
             begin, end = min(begin, self._span[0], self._cursor), max(end, self._span[1], self._cursor)
-            first, last = self._range
+            first, last = self.visible
             if not self._reset_range and first <= self._cursor <= last:
                 return
             seconds = seconds if self._reset_range else last - first
@@ -401,12 +402,12 @@ class PlotsPanel(QWidget):
         self._show_range((start, max(end, start + least)))
 
     def _show_range(self, span: tuple[float, float]) -> None:
-        self._range = span
+        self.visible = span
         for chart in self.charts:
             chart.canvas.time = span
 
     def _set_live(self, on: bool) -> None:
-        self._live, self._stale = on, True
+        self._live, self._stale, self.zoomed = on, True, self.zoomed and not on
         self.follow.setChecked(on)
 
     def _press_live(self, on: bool) -> None:
@@ -417,7 +418,7 @@ class PlotsPanel(QWidget):
 
     def _show_latest_range(self) -> None:
         """Show the selected time span, up to the newest samples or around the cursor."""
-        self._reset_range, self._stale = True, True
+        self._reset_range, self._stale, self.zoomed = True, True, False
         if math.isnan(self._cursor):
             self._set_live(True)
 
@@ -442,7 +443,7 @@ class PlotsPanel(QWidget):
         """Give all plots the time range of this one."""
         if axis != 1:
             self._set_live(False)
-            self._reset_range = False
+            self._reset_range, self.zoomed = False, True
             self._show_range(chart.canvas.time)
         self._stale = True
 

@@ -14,6 +14,7 @@ from PyQt6.QtWidgets import QColorDialog, QLabel, QListWidget, QMenu, QPushButto
 import engine
 from app.acting.scene_objects import SIZES, SceneObject
 from app.desktop import theme
+from app.desktop.actions import acts_on_robot
 from app.desktop.angles import ANGLES
 from app.desktop.layouts import form, horizontal, vertical
 from app.gl.world import OBSTACLE
@@ -47,6 +48,7 @@ class ScenePanel(QWidget):
 
     def __init__(self, adding: QMenu, duplicating: QAction, removing: QAction) -> None:
         super().__init__()
+        acts_on_robot(self)
         self.composing = False
         """Whether an object is being added, which is then selected."""
         self._edits = duplicating, removing  # of the selected object

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 CAPACITY = 2**16  # samples: 1 MiB
@@ -143,6 +145,13 @@ def _extremes(value: np.ndarray, size: int) -> np.ndarray:
     high = np.where(low == high, np.where(low == 0, size - 1, 0), high)
     pair = np.sort(np.stack([low, high], 1), 1)
     return (pair + size * np.arange(len(groups))[:, None]).ravel()
+
+
+def extent(lines: Iterable[Series]) -> tuple[float, float] | None:
+    """Return the times, s, from the first sample of several curves to the last; None if these are not two."""
+    ends = [line.time[[0, -1]] for line in lines if len(line)]
+    begin, end = (min(each[0] for each in ends), max(each[1] for each in ends)) if ends else (0.0, 0.0)
+    return (float(begin), float(end)) if end > begin else None
 
 
 def statistics(

@@ -42,8 +42,8 @@ def scientific(x: float, digits: int = 1) -> str:
 class Sheet:
     """A list of picture elements."""
 
-    def __init__(self, palette: Palette, height: float, width: float = WIDTH):
-        self._palette, self._size, self._parts = palette, (width, height), list[str]()
+    def __init__(self, palette: Palette, height: float):
+        self._palette, self._height, self._parts = palette, height, list[str]()
 
     def box(self, x: float, y: float, w: float, h: float, fill: str, opacity: float = 1.0, edge: str = "") -> None:
         line = f"stroke:{self._palette[edge]};stroke-width:1.5" if edge else "stroke:none"
@@ -93,6 +93,6 @@ class Sheet:
 
     def svg(self, wording: str) -> str:
         """Return the picture; `wording` is the text alternative."""
-        width, height = self._size
+        width, height = WIDTH, self._height
         head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" role="img">'
         return f"{head}<title>{wording}</title>{''.join(self._parts)}</svg>"

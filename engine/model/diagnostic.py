@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+OF_EXPANDED_TEXT = "(the line is that of the expanded text: xacrodoc FILE shows it)"
+"""Ends the fix of a problem whose line is not one of the xacro file itself."""
+
 
 class ModelError(ValueError):
     """A robot that cannot be simulated: the message says why, and `diagnostics` holds every problem that was found."""
@@ -38,6 +41,11 @@ class Diagnostic:
     problem: str
     fix: str
     repair: tuple[Edit, ...] = ()
+
+    @property
+    def of_expanded_text(self) -> bool:
+        """Whether the line is one of the text to which a xacro file expands, see `expand_xacro`."""
+        return self.fix.endswith(OF_EXPANDED_TEXT)
 
     def __str__(self) -> str:
         place = f"line {self.line}: " if self.line else ""

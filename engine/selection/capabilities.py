@@ -126,11 +126,11 @@ def refusal(name: str, model: Model, device: str = "auto") -> str | None:
     return f"{name} does not support {model.name}{here}: {why}; use {fix}"
 
 
-def reasons_against(model: Model, device: str = "auto") -> dict[str, tuple[str, ...]]:
+def reasons_against(model: Model) -> dict[str, tuple[str, ...]]:
     """Return the reasons why algorithms do not support a model, each with their names."""
     reasons: dict[str, tuple[str, ...]] = {}
     for name in ALGORITHMS:
-        if why := reason(name, model, device):
+        if why := reason(name, model):
             reasons[why] = (*reasons.get(why, ()), name)
     return reasons
 

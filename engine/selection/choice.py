@@ -70,12 +70,10 @@ def place(
     dtype: str = "float64",
     among: Mapping[str, tuple[str, ...]] | None = None,
     work: Work = "call",
-    tables: Callable[[str], Measurements] = shipped.table_in_use,
 ) -> DeviceChoice:
     """Return the device: `device` itself, or for "auto" the faster one for a batch of such robots.
 
-    `among` are the algorithms that the caller supports on each device, by default all; `tables` returns a device's
-    timings.
+    `among` are the algorithms that the caller supports on each device, by default all.
 
     A GPU is queried only for a batch large enough to benefit. If "cuda" is requested but unavailable,
     `cuda.device.NoGpu`, a RuntimeError, is raised with the reason.
@@ -96,7 +94,7 @@ def place(
         return DeviceChoice("cuda", "; on cuda, which alone does this")
     best = {}
     for where in capabilities.DEVICES:
-        verdict = _decide(tables(where), served[where], _case(model, batch, dtype, work))
+        verdict = _decide(shipped.table_in_use(where), served[where], _case(model, batch, dtype, work))
         if verdict.seconds:
             best[where] = min(verdict.seconds.values())
     where = min(best, key=best.__getitem__, default="cpu")

@@ -15,6 +15,7 @@ from lxml import etree
 
 from engine import files
 from engine.model import Diagnostic, Edit
+from engine.model.diagnostic import OF_EXPANDED_TEXT
 from engine.text import in_one_line, shorten
 from engine.urdf import non_xml, numerals
 from engine.urdf.mesh_paths import PathName
@@ -192,7 +193,7 @@ class Document:
     ) -> None:
         """Store one diagnostic."""
         if self.expanded and line is not None:
-            fix += " (the line is that of the expanded text: xacrodoc FILE shows it)"
+            fix += f" {OF_EXPANDED_TEXT}"
             repair = ()
         problem, fix = (shorten(in_one_line(text), MAX_CHARACTERS) for text in (problem, fix))
         self.diagnostics.append(

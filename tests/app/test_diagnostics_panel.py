@@ -2,12 +2,14 @@
 
 import re
 
+import pytest
 from PyQt6.QtCore import QRect, Qt
 from PyQt6.QtWidgets import QApplication, QTreeWidget
 from windows import wait
 
 import engine
 from app.features.diagnostics_view import DiagnosticsView
+from app.jobs.expanding import expander
 from app.panels.diagnostics import ELEMENT, LINE, PROBLEM, DiagnosticsPanel
 
 BOX = '<visual><geometry><box size="1,1,1"/></geometry></visual>'
@@ -187,3 +189,54 @@ def test_a_file_of_many_problems_opens_high_enough_and_at_its_first_error(qtbot,
         qtbot,
         lambda: panel.list.viewport().height() > 8 * panel.list.visualItemRect(panel.list.topLevelItem(1)).height(),
     )
+
+
+XACRO = """<?xml version="1.0"?>
+<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:property name="kg" value="{}"/>
+  <xacro:macro name="part" params="name"><link name="${{name}}"><inertial><mass value="${{kg}}"/>
+    <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link></xacro:macro>
+  <xacro:part name="a"/><xacro:part name="b"/>
+  <joint name="j" type="continuous"><parent link="a"/><child link="b"/><axis xyz="0 0 2"/></joint>
+</robot>"""
+
+
+def test_a_problem_of_expanded_text_is_shown_with_its_lines(qtbot, window, tmp_path):
+    pytest.importorskip("xacrodoc")
+    path, panel = tmp_path / "r.urdf.xacro", window.features[DiagnosticsView].panel
+    for kg, word in (("-1", 'value="-1"'), ("2", 'xyz="0 0 2"')):  # an error, and a warning
+        path.write_text(XACRO.format(kg), "utf-8")
+        window.open(path)
+        wait(
+            qtbot,
+            lambda: any(each.of_expanded_text for each in panel.diagnostics) and not window.workbench.opening.loading,
+        )
+        window.docks.open_refilled("Diagnostics")
+        row = next(k for k, each in enumerate(panel.diagnostics) if each.of_expanded_text)
+        panel.list.setCurrentItem(panel.list.topLevelItem(row))
+        wait(qtbot, lambda word=word: word in panel.excerpt.toPlainText())
+        marked = [line for line in panel.excerpt.toPlainText().splitlines() if line.startswith("▸")]
+        assert len(marked) == 1
+        assert int(marked[0].replace("▸", "").split()[0]) == panel.diagnostics[row].line
+        assert word in marked[0]
+        assert panel.excerpt.toPlainText().startswith("in the expanded text of r.urdf.xacro:")
+
+
+def test_a_xacro_file_that_is_gone_says_why_no_lines_are_shown(qtbot, tmp_path):
+    pytest.importorskip("xacrodoc")
+    path = tmp_path / "r.urdf.xacro"
+    path.write_text(XACRO.format(2), "utf-8")
+    (problem, *_) = [each for each in engine.check(path) if each.of_expanded_text]
+    panel = DiagnosticsPanel()
+    qtbot.addWidget(panel)
+    panel.show()
+    panel.show_file(str(path), path.name, [problem], (), expander(str(path), (), {"no": "x" * 9}))
+    path.unlink()
+    panel.list.setCurrentItem(None)
+    panel.show_file(str(path), path.name, [problem], (), expander(str(path), (), {}))
+    wait(qtbot, lambda: "The expanded text cannot be shown: " in panel.excerpt.toPlainText())
+    assert "No such file" in panel.excerpt.toPlainText()
+    panel.close_thread()
+
+
+def test_a_file_of_another_kind_is_not_expanded(tmp_path):
+    assert expander(str(tmp_path / "r.urdf"), (), {}) is None

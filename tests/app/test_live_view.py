@@ -80,7 +80,7 @@ def test_what_acts_on_the_robot_is_disabled_for_a_reason_while_the_script_drives
     before = window.run.gravity.toolTip()
     view, bench = connect(), window.workbench
     wait(qtbot, lambda: bench.replay.frame.checkpoint.steps == 10)
-    run, drive = window.run, window.features[DriveView]
+    run, drive, batch = window.run, window.features[DriveView], window.feature(BatchView).panel
     acting = (
         window.features[GravityView].entries["Moon"],
         run.gravity,
@@ -89,10 +89,15 @@ def test_what_acts_on_the_robot_is_disabled_for_a_reason_while_the_script_drives
         window.feature(SimulationChoices).algorithm_menu,
         window.joints,
         drive.form,
-        *window.feature(BatchView).panel.acting,
+        batch.robots,
+        batch.slider,
+        batch.pose,
+        batch.mass,
+        batch.friction,
+        batch.seed,
+        batch.again,
     )
     assert not any(each.isEnabled() for each in acting)
-    batch = window.feature(BatchView).panel
     assert batch.coloring.isEnabled(), "it only changes the picture"
     assert batch.arrangement.isEnabled()
     reason = "shown_script.py drives the robot"

@@ -2,6 +2,7 @@
 
 import csv
 import math
+import re
 
 import numpy as np
 import pytest
@@ -342,6 +343,33 @@ def test_numbers_and_picture_are_saved(qtbot, panel, tmp_path, monkeypatch):
     with qtbot.waitSignal(panel.message) as reported:
         numbers.trigger()
     assert "was not written" in reported.args[0]
+
+
+@pytest.mark.parametrize("seconds", [4.0, 25.0])
+def test_a_saved_drawing_has_the_whole_curves_unless_the_user_has_zoomed(panel, tmp_path, monkeypatch, seconds):
+    """Whatever the window of the last seconds is, which left half of the sheet empty, or cut the curve."""
+    tick(panel, "joint1 position")
+    fill(panel, seconds)
+    (chart,) = panel.charts
+    *_, svg, _ = panel.save.menu().actions()
+
+    def saved() -> list[float]:
+        name_file(monkeypatch, tmp_path / "run.svg")
+        svg.trigger()
+        texts = re.findall(r">([^<>]+)</text>", (tmp_path / "run.svg").read_text())
+        return [float(each.split()[0]) for each in texts if re.fullmatch(r"[\d.]+ s", each)]
+
+    panel.draw()
+    shown = panel.visible
+    assert shown == (0.0, 10.0) if seconds < 10 else shown[1] - shown[0] == 10.0
+    assert seconds - 2 * seconds / 5 < max(saved()) <= seconds
+    assert min(saved()) == 0.0
+    assert panel.visible == chart.canvas.time == shown
+    chart.canvas.time = (1.0, 3.0)
+    chart.canvas.zoomed.emit(0)
+    assert (min(saved()), max(saved())) == (1.0, 3.0)
+    panel.follow.click()
+    assert min(saved()) == 0.0
 
 
 def test_the_numbers_of_each_step_are_those_of_the_run_simulated_again(qtbot, arm, tmp_path, monkeypatch):

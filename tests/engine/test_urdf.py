@@ -384,6 +384,10 @@ def test_xacro_is_expanded(tmp_path: Path) -> None:
     (axis,) = model.diagnostics
     assert axis.element == "<axis> of joint 'j'"
     assert "line is that of the expanded text" in axis.fix
+    assert axis.of_expanded_text
+    lines = engine.expand_xacro(path).text.decode().splitlines()
+    assert axis.line is not None
+    assert 'xyz="0 0 2.5"' in lines[axis.line - 1]
 
 
 def test_xacro_that_cannot_be_expanded_is_refused(tmp_path: Path) -> None:

@@ -59,9 +59,9 @@ def _abandon(stream: Any) -> None:
         stream.end_capture()
 
 
-def median_device_seconds(call: Callable[[], Any], inner: int = 1, rounds: int = 15, warm: int = 3) -> float:
-    """Return the median of `device_seconds` over `rounds`, after `warm` uncounted calls."""
-    for _ in range(warm):
+def median_device_seconds(call: Callable[[], Any], inner: int = 1, rounds: int = 15) -> float:
+    """Return the median of `device_seconds` over `rounds`, after three uncounted calls."""
+    for _ in range(3):
         call()
     return float(np.median([device_seconds(call, inner) for _ in range(rounds)]))
 
