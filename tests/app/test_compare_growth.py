@@ -59,6 +59,7 @@ def test_the_whole_growth_is_seen_in_a_panel_below_the_picture(qtbot, panel):
     panel.window().resize(1280, 800)
     choose(qtbot, panel.form.algorithms, "abia", "jsiia")
     panel.form.measure.setCurrentIndex(OVER_LINKS)
+    panel.form.links.setValue(4 * 16)
     measure(qtbot, panel)
     room, plot = panel.parentWidget(), panel.growth.plot
     wait(qtbot, lambda: plot.mapTo(room, plot.rect().bottomLeft()).y() < room.height())
