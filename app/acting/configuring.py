@@ -86,6 +86,14 @@ class Configuring:
         stored = robot.settings.gravity_vector if not on else None if of_robot else vector
         self.configure(replace(robot.settings, gravity=on, gravity_vector=stored))
 
+    @undoable(lambda robot, body, mass: _mass_text(robot, body, mass))
+    def set_mass(self, body: int, mass: float | None) -> None:
+        """Set the mass of a body, kg, with its inertia in proportion; None for the file's."""
+        kept = [each for each in self._robot.settings.masses if each[0] != body]
+        self.configure(
+            replace(self._robot.settings, masses=tuple(sorted([*kept, *[(body, mass)] * (mass is not None)])))
+        )
+
     @undoable(lambda _, name: f"Integrator {name}")
     def set_integrator(self, name: str) -> None:
         """Set the integrator, one of `engine.INTEGRATORS`."""
@@ -113,6 +121,11 @@ class Configuring:
         if robot.model is not None and settings.algorithm not in robot.steppers(name):
             settings = replace(settings, algorithm="auto")
         self.configure(settings)
+
+
+def _mass_text(robot: LoadedRobot, body: int, mass: float | None) -> str:
+    link = robot.model.link_names[int(np.argmax(robot.model.link_body == body))]
+    return f"Mass of {link}: {'that of the file' if mass is None else f'{mass:g} kg'}"
 
 
 def _spread_text(spread: BatchSpread, alike: bool) -> str:

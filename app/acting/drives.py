@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 import engine
 from app.simulation.attachments import Attachment, Poster
+from app.simulation.batch_spread import with_masses
 from app.simulation.running import Running
 
 MODES = ("target", "velocity", "effort")
@@ -179,7 +180,9 @@ class Drives(Attachment):
         simulation, tau, target = running.simulation, running.tau.copy(), running.target.copy()
         t, weights = running.next_time, None
         if self._has_weight and (self._due or not running.on_gpu or simulation.steps % _period(running) == 0):
-            weights = engine.static_loads(simulation.model, running.present()[0][0])
+            weights = engine.static_loads(
+                with_masses(simulation.model, running.settings.masses), running.present()[0][0]
+            )
         kd = np.broadcast_to(simulation.settings.kd, (len(simulation.settings.kd), len(tau)))[0]
         for v, drive in self._drives.items():
             value = drive.at(t)

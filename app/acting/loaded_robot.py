@@ -10,7 +10,7 @@ import numpy as np
 import engine
 from app.acting.coordinates import Coordinate, coordinates
 from app.acting.drives import Drive, DriveControls
-from app.simulation.batch_spread import with_joints
+from app.simulation.batch_spread import with_joints, with_masses
 from app.simulation.messages import Loaded, Settings, Snapshot
 
 
@@ -137,7 +137,10 @@ class LoadedRobot:
         if self.playing and settings.gravity and settings.held and not self.floats:
             q = self.initial if self.newest is None else self.newest.q
             limits = with_joints(self.model, settings.joints).effort_limit
-            heavy = np.abs(engine.static_loads(settings.under_gravity(self.model), q)) > limits
+            heavy = (
+                np.abs(engine.static_loads(settings.under_gravity(with_masses(self.model, settings.masses)), q))
+                > limits
+            )
             held = (self.coordinates[k] for k in sorted(self.drives_now.held_rows))
             self.overloaded = tuple(row.name for row in held if heavy[row.effort_v])
 

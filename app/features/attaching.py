@@ -35,6 +35,7 @@ from app.features.hand_posing import HandPosing
 from app.features.idle_measuring import IdleMeasuring
 from app.features.lesson_view import LessonView
 from app.features.link_hiding import LinkHiding
+from app.features.link_masses import LinkMasses
 from app.features.live_view import LiveView
 from app.features.log_view import LogView
 from app.features.out_of_view import OutOfView
@@ -82,6 +83,7 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     GalleryView,
     RobotView,
     LinkHiding,
+    LinkMasses,
     Dragging,
     HandPosing,
     TypedPose,

@@ -288,6 +288,15 @@ def hidden(session: dict[str, Any]) -> list[str]:
     return _texts("hidden links", _part(session, "hidden", []))
 
 
+def masses(session: dict[str, Any]) -> dict[str, float]:
+    """Return the masses, kg, that links have in place of their file's, by name."""
+    kept = {name: _of_kind(f"mass of {name:.60}", mass, 0.0) for name, mass in _part(session, "masses", {}).items()}
+    for name, mass in kept.items():
+        if mass <= 0:
+            raise ValueError(f"the mass of {name:.60} is {mass:g} kg; expected one above 0")
+    return kept
+
+
 def lesson(session: dict[str, Any]) -> tuple[str, int] | None:
     """Return the name of the lesson that is shown and its step, from 0; None if none is."""
     kept = _part(session, "lesson", {})

@@ -41,10 +41,14 @@ def transfer_settings(settings: Settings, before: engine.Model, model: engine.Mo
     """Return the settings with individually driven velocities matched by name."""
     names = {name: v for v, name in enumerate(model.coordinate_names)}
     now = {v: names[name] for v, name in enumerate(before.coordinate_names) if name in names}
+    bodies = zip(model.link_names, model.link_body.tolist(), strict=True)
+    body_of = {link: body for link, body in bodies if body >= 0 and model.mass[body] > 0}
+    masses = [(before.link_names[int(np.argmax(before.link_body == body))], mass) for body, mass in settings.masses]
     return replace(
         settings,
         driven=frozenset(now[v] for v in settings.driven if v in now),
         by_velocity=frozenset(now[v] for v in settings.by_velocity if v in now),
+        masses=tuple(sorted((body_of[link], mass) for link, mass in masses if link in body_of)),
         joints=tuple(sorted(each._replace(v=now[each.v]) for each in settings.joints if each.v in now)),
         gains=tuple(sorted((now[v], kp, kd) for v, kp, kd in settings.gains if v in now)),
     )

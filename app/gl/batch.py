@@ -1,8 +1,8 @@
 """`Batch`: many robots of one scene in a picture, and the level of detail of each.
 
 Robots are drawn in bands of similar size, nearest first: near ones with all their shapes at the levels that their size
-requires, smaller ones with a hull per link, the smallest with a box per link (`proxies`). A triangle budget moves the
-farther ones to simpler forms.
+requires, smaller ones with hulls in place of their links, the smallest with boxes (`proxies`). A triangle budget moves
+the farther ones to simpler forms.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Stand-ins for robots that are small in the picture of a batch: one simple mesh per link."""
+"""Stand-ins for robots that are small in the picture of a batch: a simple mesh per link, or a few.
+
+A link has several where one would fill much that is empty, as between the foot and the post of a pedestal.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,15 @@ Points = NDArray[np.float64]
 _WAYS = np.array([way for way in np.ndindex(3, 3, 3) if way != (1, 1, 1)]) - 1.0
 """(26, 3): from the middle of a cube to its corners, edge centres and face centres."""
 
+MOST_PIECES, MOST_SHAPES = 4, 40
+"""The most simple meshes of a link, and the most shapes of one that may have several."""
+EMPTY = 0.5
+"""Share of the box around two pieces that is in neither, up to which they are joined."""
+THIN = 1e-3  # m, added to each side of a box
+
 
 def proxies(content: Content) -> tuple[Content, Content]:
-    """Return the robot with a hull of 48 triangles per visible link, and with a box of 12."""
+    """Return the robot with a hull of 48 triangles per piece of a visible link, and with a box of 12."""
     links = list(_links(content))
     hulls = [(link, _furthest(points), color) for link, points, color in links]
     boxes = [(link, _corners(points), color) for link, points, color in links]
@@ -28,17 +37,44 @@ def proxies(content: Content) -> tuple[Content, Content]:
 
 
 def _links(content: Content) -> Iterator[tuple[int, Points, NDArray[np.float64]]]:
-    """Yield each visible link with points of it (P, 3), and its mean colour."""
+    """Yield the pieces of each visible link with points of them (P, 3), and their mean colour."""
     instances = content.instances
     sizes = np.prod(np.ptp(content.hulls, axis=1) + 1e-3, axis=1) ** (2 / 3)  # approximate surface areas
     own = np.array([mesh.colors.mean(0) / 255 for mesh in content.meshes]).reshape(-1, 4)
     colors = instances.color * own[instances.mesh]
     opaque = colors[:, 3] >= 0.5
     for link in np.unique(instances.link[opaque]):
-        here = np.flatnonzero((instances.link == link) & opaque)
-        color = np.average(colors[here], axis=0, weights=sizes[here])
-        color[3] = 1.0
-        yield int(link), content.hulls[here].reshape(-1, 3), color
+        shapes = np.flatnonzero((instances.link == link) & opaque)
+        for piece in _pieces(content.hulls[shapes].min(1), content.hulls[shapes].max(1)):
+            here = shapes[piece]
+            color = np.average(colors[here], axis=0, weights=sizes[here])
+            color[3] = 1.0
+            yield int(link), content.hulls[here].reshape(-1, 3), color
+
+
+def _pieces(lower: Points, upper: Points) -> list[list[int]]:
+    """Return which shapes, with these corners (S, 3), are joined: again and again the two that leave least empty."""
+    pieces = [[k] for k in range(len(lower))]
+    if len(pieces) > MOST_SHAPES:
+        return [list(range(len(lower)))]
+    while len(pieces) > 1:
+        one, other = np.triu_indices(len(pieces), 1)
+        around = _volumes(np.minimum(lower[one], lower[other]), np.maximum(upper[one], upper[other]))
+        own = _volumes(lower, upper)
+        empty = around - own[one] - own[other]
+        best = int(np.argmin(empty))
+        if len(pieces) <= MOST_PIECES and empty[best] > EMPTY * around[best]:
+            break
+        i, j = int(one[best]), int(other[best])
+        pieces[i] += pieces.pop(j)
+        lower[i], upper[i] = np.minimum(lower[i], lower[j]), np.maximum(upper[i], upper[j])
+        lower, upper = np.delete(lower, j, 0), np.delete(upper, j, 0)
+    return pieces
+
+
+def _volumes(lower: Points, upper: Points) -> NDArray[np.float64]:
+    found: NDArray[np.float64] = np.prod(upper - lower + THIN, axis=1)
+    return found
 
 
 def _furthest(points: Points) -> Points:

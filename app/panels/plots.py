@@ -56,8 +56,7 @@ class PlotsPanel(QWidget):
         """The curves of a second run, and its name."""
         self.robot_name = ""  # of a batch, whose quantities are plotted; the heads of the plots have it
         self._span = (math.inf, -math.inf)
-        self.visible = (0.0, WINDOW)
-        """The visible time range, s."""
+        self.visible = (0.0, WINDOW)  # the visible time range, s
         self.zoomed = False  # whether the user has set that range
         self._live, self._pointed, self._cursor = True, math.nan, math.nan
         self._values: Mapping[Quantity, float] = {}  # at the cursor, where they are more exact than the curves

@@ -52,6 +52,7 @@ def understand(text: Any) -> Settings | None:
     for name in ("driven", "by_velocity"):
         values[name] = frozenset(int(v) for v in text.get(name, ()))
     values["gains"] = tuple((int(v), float(kp), float(kd)) for v, kp, kd in text.get("gains", ()))
+    values["masses"] = tuple((int(body), float(mass)) for body, mass in text.get("masses", ()))
     values["joints"] = tuple(OwnJoint(int(v), *map(float, own)) for v, *own in text.get("joints", ()))
     if isinstance(vector := text.get("gravity_vector"), list) and len(vector) == 3:
         values["gravity_vector"] = tuple(map(float, vector))

@@ -58,15 +58,22 @@ class BatchSpread:
         poses[1:, model.q_of_v[scalar]] = np.clip(spread, model.lower[scalar], model.upper[scalar])[1:]
         return poses
 
-    def parameters(self, model: engine.Model, joints: Sequence[OwnJoint] = ()) -> engine.Parameters | None:
-        """Return the inertial and joint parameters of each robot; None if all are the model's."""
-        if not joints and (self.robots == 1 or not (self.mass or self.friction)):
+    def parameters(
+        self, model: engine.Model, joints: Sequence[OwnJoint] = (), masses: Sequence[tuple[int, float]] = ()
+    ) -> engine.Parameters | None:
+        """Return the inertial and joint parameters of each robot; None if all are the model's.
+
+        `masses`: bodies, each with its mass in kg in place of the file's.
+        """
+        if not joints and not masses and (self.robots == 1 or not (self.mass or self.friction)):
             return None
         parameters = engine.Parameters(model, self.robots)
         for v, *own in joints:
             parameters.effort_limit[:, v], parameters.friction[:, v], parameters.damping[:, v] = own
         chance = np.random.default_rng((self.seed, 1)).uniform(-1, 1, (self.robots, len(model.parent)))
         scale = 1 + self.mass * np.where(np.arange(self.robots)[:, None] == 0, 0.0, chance)
+        for body, mass in masses:
+            scale[:, body] *= mass / model.mass[body]
         parameters.mass *= scale
         parameters.first_moment *= scale[..., None]
         parameters.inertia *= scale[..., None, None]
@@ -96,6 +103,13 @@ def deviations(link_poses: NDArray[np.floating], points: NDArray[np.floating]) -
         np.maximum(squares, displacement.sum(0).max(0), out=squares)
     farthest: NDArray[np.float64] = np.sqrt(squares)
     return farthest
+
+
+@lru_cache(maxsize=4)
+def with_masses(model: engine.Model, masses: tuple[tuple[int, float], ...]) -> engine.Model:
+    """Return a model whose bodies have masses of their own."""
+    parameters = ALONE.parameters(model, masses=masses)
+    return model if parameters is None else parameters.robot(0)
 
 
 @lru_cache(maxsize=4)

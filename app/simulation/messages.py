@@ -192,6 +192,8 @@ class Settings:
     """Velocity indices of joints without gains."""
     joints: tuple[OwnJoint, ...] = ()
     """The joints whose effort limit, friction and damping were set here."""
+    masses: tuple[tuple[int, float], ...] = ()
+    """Bodies and the masses, kg, that they have in place of the file's, with inertias in proportion."""
     spread: BatchSpread = ALONE
 
     composed: bool = False

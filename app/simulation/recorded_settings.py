@@ -54,6 +54,7 @@ def settings_at_opening(setup: engine.Setup, others: Settings) -> Settings:
         algorithm=here.algorithm if supported else "auto", device=here.device if there else "auto",
         gains=tuple(each for each in here.gains if 0 <= each[0] < model.nv),
         joints=tuple(each for each in here.joints if 0 <= each.v < model.nv),
+        masses=tuple(each for each in here.masses if 0 <= each[0] < len(model.mass) and model.mass[each[0]] > 0),
         by_velocity=here.by_velocity.intersection(range(model.nv)), driven=here.driven.intersection(range(model.nv)),
         spread=replace(here.spread, robots=recorded.batch),
     )  # fmt: skip

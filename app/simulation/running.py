@@ -12,7 +12,7 @@ import numpy as np
 
 import engine
 from app.link_extents import link_points
-from app.simulation.batch_spread import ALONE, BatchSpread, deviations
+from app.simulation.batch_spread import ALONE, BatchSpread, deviations, with_masses
 from app.simulation.contacts import ContactForces, contact_forces, contacts_of
 from app.simulation.messages import SPENT, BatchState, Settings, Snapshot
 from app.simulation.starting import first_pose
@@ -316,7 +316,7 @@ def for_new(model: engine.Model, settings: Settings) -> Settings:
     settings = replace(
         settings, gravity=gravity, gravity_vector=None, ground=ground, algorithm="auto", held=motors, driven=frozenset()
     )
-    settings = replace(settings, gains=(), joints=(), by_velocity=frozenset(), composed=bool(model.parts))
+    settings = replace(settings, gains=(), joints=(), masses=(), by_velocity=frozenset(), composed=bool(model.parts))
     if settings.scene.self_collision and not can_touch_itself(model):
         settings = replace(settings, scene=replace(settings.scene, self_collision=False))
     return set_step(model, settings)
@@ -383,7 +383,7 @@ def simulation_of(model: engine.Model, settings: Settings) -> engine.Simulation:
 
     Raises ValueError for what the model does not support, RuntimeError and MemoryError if a GPU fails.
     """
-    kp, kd = gains_of(model, settings)
+    kp, kd = gains_of(with_masses(model, settings.masses), settings)
     model = settings.under_gravity(model)
     spread, scene = settings.spread, settings.touched
     start = first_pose(model) if scene is None else engine.put_down(model, scene, first_pose(model))
@@ -391,7 +391,8 @@ def simulation_of(model: engine.Model, settings: Settings) -> engine.Simulation:
     return engine.Simulation(
         model, spread.robots, dt=settings.dt, integrator=settings.integrator, algorithm=settings.algorithm,
         q=spread.poses(model, start), device=settings.device, kp=kp, kd=kd, scene=scene,
-        parameters=spread.parameters(model, settings.joints), on_divergence="freeze" if many else "raise",
+        parameters=spread.parameters(model, settings.joints, settings.masses),
+        on_divergence="freeze" if many else "raise",
     )  # fmt: skip
 
 

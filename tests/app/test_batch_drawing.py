@@ -142,3 +142,17 @@ def test_drafts_that_took_long_are_followed_by_simpler_ones(arm):
     if renderer.software:
         assert triangles[12] < 0.5 * triangles[0]
         assert triangles[-1] == triangles[0]
+
+
+@pytest.mark.parametrize("form", [HULLS, BOXES])
+def test_small_robots_keep_the_outline_of_a_pedestal(form):
+    """One box around the foot and the post of the double pendulum hid what swings before them."""
+    model = engine.load(engine.find_robot("double_pendulum"))
+    whole, simple = (Tiers(Scene(model).content).contents[k] for k in (WHOLE, form))
+    base = 0
+    volumes = []
+    for content in (whole, simple):
+        own = content.hulls[content.instances.link == base]
+        volumes.append(np.prod(np.ptp(own, axis=1), axis=1).sum())
+    assert volumes[1] < 2 * volumes[0]
+    assert np.count_nonzero(simple.instances.link == base) <= 4

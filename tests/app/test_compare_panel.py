@@ -2,17 +2,15 @@
 
 import csv
 import io
-import math
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from PyQt6.QtCore import QPoint, QPointF, Qt
+from PyQt6.QtCore import QPoint, Qt
 from PyQt6.QtGui import QColor, QImage
 from PyQt6.QtWidgets import QApplication, QInputDialog, QListWidget
 from windows import HEARD, answers, name_file, press, wait
@@ -24,8 +22,7 @@ from app.desktop.actions import algorithm_name
 from app.features.compare_view import CompareView
 from app.panels.bars import Finding, Heading
 from app.panels.compare import LEFT_OUT, ComparePanel
-from app.panels.compare_form import OVER_BATCH, OVER_LINKS, functions
-from app.panels.growth import GrowthPlot, crossing_text
+from app.panels.compare_form import functions
 from app.window import Window
 
 pytestmark = pytest.mark.usefixtures("two_processes")
@@ -298,94 +295,6 @@ def test_the_functions_of_a_file(tmp_path):
     path.write_text("x = 1\n", encoding="utf-8")
     with pytest.raises(ValueError, match="has no function"):
         functions(path)
-
-
-def test_growth_with_the_links(qtbot, panel, tmp_path, monkeypatch):
-    form = panel.form
-    choose(qtbot, form.algorithms, "abia", "jsiia")
-    form.measure.setCurrentIndex(OVER_LINKS)
-    assert not form.robot_box.isEnabled()
-    form.links.setValue(4 * 16)
-    assert (form.links_label.text(), form.length.text()) == ("Chain up to", "16 links")
-    measure(qtbot, panel)
-    assert panel.pages.currentWidget() is panel.growth
-    plot = panel.growth.plot
-    curves = panel.report.found.curves()
-    assert {of: sorted(curve) for of, curve in curves.items()} == {
-        ("abia", "cpu"): [1, 2, 4, 8, 16], ("jsiia", "cpu"): [1, 2, 4, 8, 16],
-    }  # fmt: skip
-    assert "--over links" in panel.report.command
-    box = plot.getPlotItem().vb
-    place = QPointF(math.log10(4), math.log10(curves["jsiia", "cpu"][4]))
-    plot.scene().sigMouseMoved.emit(box.mapViewToScene(place) + QPointF(2, 2))
-    assert plot.note.toPlainText().startswith("CRBA on CPU, float64, chain4")
-    plot.scene().sigMouseMoved.emit(QPointF(-500, -500))
-    assert plot.note.scene() is None
-    name_file(monkeypatch, tmp_path / "growth.png")
-    panel.picture_action.trigger()
-    picture = QImage(str(tmp_path / "growth.png"))
-    assert picture.width() == 2 * panel.growth.width()
-    assert count(picture, engine.algorithm_color("jsiia")) > 100
-
-
-def test_the_whole_growth_is_seen_in_a_panel_below_the_picture(qtbot, panel):
-    panel.window().resize(1280, 800)
-    choose(qtbot, panel.form.algorithms, "abia", "jsiia")
-    panel.form.measure.setCurrentIndex(OVER_LINKS)
-    measure(qtbot, panel)
-    room, plot = panel.parentWidget(), panel.growth.plot
-    wait(qtbot, lambda: plot.mapTo(room, plot.rect().bottomLeft()).y() < room.height())
-    assert panel.growth.names.height() > 0
-    title = plot.getAxis("left").label.mapRectToScene(plot.getAxis("left").label.boundingRect())
-    assert title.top() >= 0
-    assert title.bottom() <= plot.height()
-
-
-def test_growth_with_the_batch(qtbot, panel):
-    form = panel.form
-    choose(qtbot, form.algorithms, "abia")
-    form.measure.setCurrentIndex(OVER_BATCH)
-    form.links.setValue(2 * 16)
-    form.batch.setValue(20)
-    measure(qtbot, panel)
-    assert sorted(panel.report.found.curves()["abia", "cpu"]) == [1, 4, 16, 20]
-
-
-def test_a_crossing_is_marked_with_its_size(qtbot):
-    plot = GrowthPlot()
-    qtbot.addWidget(plot)
-
-    def labels(points):
-        plot.show_growth(engine.Growth("links", points, 1.0, None, "done"))
-        return [mark for mark in plot._marks if hasattr(mark, "toPlainText")]
-
-    def points_of(curves):
-        return tuple(
-            engine.Point(size, replace(RESULT, algorithm=name, host=seconds, host_interval=None))
-            for name, curve in curves.items()
-            for size, seconds in curve.items()
-        )
-
-    rising = {2: 1e-6, 8: 4e-6, 32: 16e-6}
-    points = points_of({"abia": rising, "cfa": {2: 4e-6, 8: 4.0001e-6, 32: 4e-6}})
-    assert [mark.toPlainText() for mark in labels(points)] == ["CFA = ABA at 8"]
-    vague = tuple(
-        replace(point.result, host_interval=engine.Interval(*(point.result.host * x for x in (0.7, 1, 1.4))))
-        for point in points
-    )
-    (label,) = labels(tuple(engine.Point(point.size, row) for point, row in zip(points, vague, strict=True)))
-    assert label.toPlainText() == "CFA = ABA at 8 (4 to 16)"
-    assert 0 < label.anchor.x() < 1
-    label = labels(points_of({"abia": rising, "cfa": {2: 9e-6, 8: 12e-6, 32: 15e-6}}))[0]
-    assert label.anchor.x() > 0.9  # it ends where the picture does
-
-
-@pytest.mark.parametrize(
-    ("size", "axis", "words"), [(35.1, "links", "about 35 links on"), (1.2, "batch", "about 1 robot on")]
-)
-def test_a_crossing_in_words(size, axis, words):
-    crossing = engine.Crossing(size, ("dca", "cuda"), ("abia", "cpu"), size, size)
-    assert crossing_text(crossing, axis) == f"DCA-ABA on GPU is faster than ABA on CPU from {words}"
 
 
 @pytest.mark.parametrize("part", ["robots", "algorithms"])

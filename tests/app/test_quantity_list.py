@@ -2,9 +2,9 @@
 
 import pytest
 from plotted import make_panel, tick
-from PyQt6.QtCore import Qt
+from PyQt6.QtCore import QRect, Qt
 from PyQt6.QtTest import QTest
-from PyQt6.QtWidgets import QApplication
+from PyQt6.QtWidgets import QApplication, QStyleOptionViewItem
 from windows import wait
 
 from app.features.plots_view import PlotsView
@@ -91,6 +91,23 @@ def test_the_list_of_quantities_is_wider_where_there_is_room(panel):
     assert 300 <= panel.list.width() <= 400
     panel.resize(640, 420)
     assert panel.list.width() <= 200
+
+
+def test_a_narrow_row_keeps_what_is_plotted_of_a_link(panel):
+    panel.resize(500, 400)
+    panel.show()
+    view, texts = panel.list.view, {}
+    panel.list.search.setText("hand velocity x")
+    QApplication.processEvents()
+    for row in range(2):
+        option, index = QStyleOptionViewItem(), view.model().index(row)
+        view.initViewItemOption(option)
+        option.rect = QRect(0, 0, 130, 22)
+        view.itemDelegate().initStyleOption(option, index)
+        texts[index.data()] = option.text
+    assert texts["hand velocity x"].endswith("velocity x")
+    assert texts["hand angular velocity x"].endswith(" angular velocity x")
+    assert texts["hand angular velocity x"] != "hand angular velocity x"
 
 
 def test_what_a_search_found_is_read_whole_beside_the_narrowest_list(qtbot, panel):

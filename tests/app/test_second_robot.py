@@ -396,9 +396,7 @@ def test_a_recorded_frame_shows_both_as_they_were_and_a_branch_continues_both(qt
     window.run.hold.trigger()
     assert not window.workbench.robot.settings.held
     view, replay = put("arm7"), window.workbench.replay
-    heads = [view.panel.table.horizontalHeaderItem(k) for k in (0, 1)]
-    assert [head.text() for head in heads] == [head.toolTip() for head in heads] == ["arm7, first", "arm7, second"]
-    assert view.panel.table.horizontalHeader().textElideMode() == Qt.TextElideMode.ElideMiddle, "which is which is kept"
+    assert [view.panel.table.horizontalHeaderItem(k).text() for k in (0, 1)] == ["arm7, first", "arm7, second"]
     play_for(qtbot, window, 0.6)
     end = second_state(window)
     replay.seek(0.3)

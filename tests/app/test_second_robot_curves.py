@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from PyQt6.QtCore import Qt
 from windows import play_for, settle, wait
 
 from app.features.attaching import PlotsView, SecondRobotView
@@ -52,6 +53,12 @@ def test_it_is_found_and_plotted_while_it_plays_and_in_recorded_frames(qtbot, tw
     hand = then.model.link_names.index("hand")
     assert panel.series[place].at(then.time) == pytest.approx(then.link_poses[hand, 0, 3], abs=1e-9)
     assert panel.series[other].at(then.time) == pytest.approx(then.q[1], abs=1e-9)
+
+
+def test_a_head_of_the_table_too_narrow_for_a_name_says_whose_it_is(two):
+    table = two[0].features[SecondRobotView].panel.table
+    assert [table.horizontalHeaderItem(k).toolTip() for k in (0, 1)] == ["arm7, first", "arm7, second"]
+    assert table.horizontalHeader().textElideMode() == Qt.TextElideMode.ElideMiddle
 
 
 def test_its_curves_go_and_come_with_it(two):
