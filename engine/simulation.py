@@ -216,7 +216,7 @@ class Simulation:
         self._logged = MappingProxyType({sys.intern(name): number for name, number in checked.items()})
 
     def log(self, name: str, number: float) -> None:
-        """Set one of the `logged` numbers."""
+        """Set one of the `logged` numbers: `number` under `name`."""
         self.logged = {**self._logged, name: number}
 
     @property

@@ -11,7 +11,7 @@ from statuses import called, statuses
 
 from app.picture import drawing_problem
 from app.recording import autosave
-from engine import Lesson, controller, phases
+from engine import Lesson, controller_process, phases
 from engine.bench import intervals
 from engine.bench.paper import claims as paper_claims
 from engine.bench.paper import experiments
@@ -181,7 +181,7 @@ def bounded() -> Iterable[str]:
     pauses = " and ".join(f"{ms / 1000:g} s" for ms in drawing_problem.PAUSES)
     yield f"objects are recreated after {pauses}; a persistent error is reported"
     yield f"the next start offers the robot, and the run up to {autosave.PERIOD:g} s before"
-    yield f"the line and the exception in {controller.MAX_MESSAGE} characters"
+    yield f"the line and the exception in {controller_process.MAX_MESSAGE} characters"
     done, no, *_ = statuses()
     assert done == 0
     yield f"the window closes within {autosave.PARTING:g} s; no process is left"
