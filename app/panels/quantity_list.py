@@ -28,6 +28,9 @@ _MEANINGS = {
     "energy drift": "total energy minus its value at the curve's start; drives, friction and impacts change it too",
     "angular momentum": "about the world's origin",
     "contact force": "sum of all contacts",
+    "in contact": "1 while something presses on the link, else 0",
+    "slip speed": "largest speed at which what presses on the link slips, 0 if it sticks; empty while nothing does",
+    "friction used": "Σ|tangential force| / Σ(μ · normal force) of what presses on the link; 1 where all of it slips",
     "contact residual": "relative residual of the contact solver",
     "support margin": "distance of the centre of mass, seen along gravity, from the edge of the support polygon",
 }
