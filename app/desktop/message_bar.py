@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from PyQt6.QtCore import QEvent, QRect, QSize, Qt
 from PyQt6.QtGui import QFontMetrics, QPainter, QPaintEvent, QResizeEvent
@@ -29,7 +29,7 @@ class MessageBar(QStatusBar):
         self._mentioned = self._advice = self.progress = ""
         self._timed = False  # whether the message leaves by itself
         """`progress`: the last message of how far something is, which the next one replaces."""
-        notes = QWidget(self)
+        notes = _Notes(self._lay_out)
         self._notes = horizontal(of=notes, margins=NO_MARGINS)
         self.addPermanentWidget(notes)
         self.messageChanged.connect(self._make_room)
@@ -104,6 +104,12 @@ class MessageBar(QStatusBar):
             if widget.isHidden() != hides:
                 widget.setHidden(hides)
 
+    def _lay_out(self) -> None:
+        """Give all widgets their places now, not after the next picture, in which a longer note would be cut."""
+        self._make_room()
+        if (layout := self.layout()) is not None:
+            layout.activate()
+
     def _neighbours(self) -> list[QWidget]:
         """Return the widgets beside a message; a maximised or full-screen window has no size grip."""
         return [each for each in self.children() if isinstance(each, QWidget) and each.isVisibleTo(self)]
@@ -122,6 +128,20 @@ class MessageBar(QStatusBar):
             painter.setFont(type_scale.font("small"))
             lines = two_lines(text, end - EDGE, painter.fontMetrics())
         painter.drawText(QRect(EDGE, 0, end - EDGE, self.height()), Qt.AlignmentFlag.AlignVCenter, "\n".join(lines))
+
+
+class _Notes(QWidget):
+    """The place of the notes, which calls `resized` as soon as one of them asks for another width."""
+
+    def __init__(self, resized: Callable[[], None]) -> None:
+        super().__init__()
+        self._resized = resized
+
+    def event(self, event: QEvent) -> bool:
+        done = super().event(event)
+        if event.type() == QEvent.Type.LayoutRequest:
+            self._resized()
+        return done
 
 
 def two_lines(text: str, width: int, metrics: QFontMetrics) -> list[str]:
