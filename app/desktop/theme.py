@@ -216,7 +216,7 @@ def apply(application: QApplication, dark: bool = True) -> None:
 
 @contextmanager
 def unstyled(application: QApplication) -> Iterator[None]:
-    """Leave out the style sheet while many widgets are built: with it, each new parent styles all below it anew."""
+    """Leave out the style sheet while many widgets are built: with it, each new parent styles again all below it."""
     styled = bool(application.styleSheet())
     application.setProperty(UNSTYLED, True)
     application.setStyleSheet("")

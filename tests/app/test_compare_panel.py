@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 
 import numpy as np
@@ -325,7 +326,24 @@ def test_growth_with_the_links(qtbot, panel, tmp_path, monkeypatch):
     panel.picture_action.trigger()
     picture = QImage(str(tmp_path / "growth.png"))
     assert picture.width() == 2 * panel.growth.width()
-    assert count(picture, engine.algorithm_color("jsiia")) > 100
+    with theme.palette(theme.LIGHT):
+        tint = theme.legible(engine.algorithm_color("jsiia"))
+    assert theme.is_dark()
+    assert picture.pixelColor(2, 2).name() == theme.LIGHT["ground"]
+    assert count(picture, tint) > 100
+    for drawing, suffix in zip(panel.drawings, (".svg", ".pdf"), strict=True):
+        name_file(monkeypatch, tmp_path / f"growth{suffix}")
+        drawing.trigger()
+    lines, page = (tmp_path / "growth.svg").read_text(), (tmp_path / "growth.pdf").read_bytes()
+    assert f'viewBox="0 0 {panel.growth.width()} {panel.growth.height()}"' in lines
+    assert tint in lines
+    assert theme.LIGHT["ground"] in lines
+    assert "links of the chain" in lines
+    assert "CRBA on CPU" in unescape(lines).replace("\xa0", " ")
+    assert "<image" not in lines
+    assert page.startswith(b"%PDF")
+    assert b"/Subtype /Image" not in page
+    assert plot.backgroundBrush().color().name() == theme.COLORS["ground"]
 
 
 def test_the_whole_growth_is_seen_in_a_panel_below_the_picture(qtbot, panel):

@@ -65,7 +65,7 @@ def test_a_long_name_of_a_run_is_cut_before_buttons_are_hidden(bar, width, moves
 
 
 def test_it_fits_once_where_what_it_hides_is_higher_than_the_rest(qtbot, around, bar):
-    """As with larger text: each label that was hidden or shown had it fitted anew, without an end."""
+    """As with larger text: each label that was hidden or shown had it fitted again, without an end."""
     column = QVBoxLayout(around)
     column.addWidget(bar)
     column.addStretch(1)
