@@ -21,7 +21,7 @@ from app.features.file_reader import FileReader
 from app.features.time_view import TimeView
 from app.features.undo_view import UndoView
 from app.features.window_type import Window
-from app.panels.ghost import COMING, PAST, RECORDING_TIP, GhostPanel, tints
+from app.panels.ghost import COMING, PAST, RECORDING_TIP, GhostPanel, scale_of, tints
 from app.reasons import unreadable
 from app.recording.recorded_ghost import RecordedGhost, read_ghost
 from app.recording.replay import run_name
@@ -63,7 +63,8 @@ class GhostView(QObject):
         self._robot = ""  # the file of the robot that is open
         self._before: GhostSettings | None = None  # as last requested
         self._restoring = False
-        self._due, self._drawn = 0.0, False
+        self._due, self._drawn, self._size = 0.0, False, 1.0
+        self._largest: tuple[object, float] = None, 0.0  # a ghost, and its largest deviation that was shown, m
         self.state: GhostState | None = None
         """The ghost that is shown, if any."""
         self._bench.ghost.listen(self._reported.emit)  # from other threads
@@ -84,7 +85,7 @@ class GhostView(QObject):
         self.panel.set_algorithms(engine.simulation_algorithms(event.model, "cpu"))
         self._before = None if self.recorded is not None else self.panel.settings
         lower, upper = self._viewport.robot_bounds
-        self.panel.legend.size_of_robot = float(np.linalg.norm(upper - lower))
+        self._size = float(np.linalg.norm(upper - lower))
         self.panel.show_state(None, ())
         self.panel.refusal.clear()  # of the robot before
         path, before, self._robot = self.path, self._robot, event.path
@@ -210,13 +211,21 @@ class GhostView(QObject):
         if ghost is None:
             self._viewport.overlays.set_ghost(None)
         else:
-            shades = tints(ghost.deviation, self.panel.legend.size_of_robot)
-            self._viewport.overlays.set_ghost(ghost.link_poses, shades)
+            self._viewport.overlays.set_ghost(ghost.link_poses, tints(ghost.deviation, self._scale(ghost)))
         now = time.perf_counter()
         if self.panel.isVisible() and (now > self._due or not self._bench.robot.playing):
             self._due = now + REFRESH
             why = CROWDED if frame.batch is not None else PAST if frame.recorded else COMING
             self.panel.show_state(ghost, self._bench.robot.model.link_names, why)
+
+    def _scale(self, ghost: GhostState) -> tuple[float, float]:
+        """Return the deviations of the first and the last colour, m, which stay as they are where time goes back."""
+        which: object = self.recorded or ghost.since
+        shown = self._largest[1] if self._largest[0] == which else 0.0
+        self._largest = which, max(shown, ghost.worst)
+        scale = scale_of(self._largest[1], self._size, self.recorded is not None)
+        self.panel.legend.show_scale(scale)
+        return scale
 
 
 def _change(before: GhostSettings | None, after: GhostSettings | None) -> str:

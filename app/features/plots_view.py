@@ -23,6 +23,7 @@ from app.features.compared_curves import ComparedCurves
 from app.features.ghost_in_plots import GhostInPlots
 from app.features.ghost_view import GhostView
 from app.features.plot_table import PlotTable
+from app.features.plot_undo import PlotUndo
 from app.features.second_robot_view import SecondRobotView
 from app.features.window_type import Window
 from app.panels.phase_plot import Pair
@@ -63,6 +64,7 @@ class PlotsView:
         self._newest: engine.Run | None = None  # the run being sampled
         self._taken: tuple[engine.Run | None, int] = None, 0  # a script's run, and the last frame evaluated
         self._compared, self._table = ComparedCurves(window, self.panel), PlotTable(window, self.panel)
+        self._undo = PlotUndo(window, self.panel)
         self._recorded, self._timer = RecordedCurves(self._bench.replay.recording), QTimer(window)
         self._timer.timeout.connect(self._poll)
         window.closing.connect(self._recorded.close)

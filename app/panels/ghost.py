@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -27,15 +28,32 @@ PRECISION_NAMES = {"float64": "double", "float32": "single (GPU)"}
 RECORDING_TIP = "A saved run of the same robot (.npz) as the ghost, at the times of the run shown"
 SCALE = ((0.16, 0.72, 0.86), (0.98, 0.90, 0.35), (0.90, 0.16, 0.20))
 """The colours of a ghost from near to far, distinguishable also with red-green colour blindness."""
-MIN_POWER, MAX_POWER = -6.0, -1.0
-"""The deviations of the first and the last colour, as powers of ten relative to the robot's size."""
+SIMULATED, RECORDED = (0.1, 1e-5), (1e-3, 1e-2)
+"""The least deviation of the last colour, in the robot's size, and that of the first one, in that of the last.
+
+Simulations differ at first by rounding, two recorded runs by what was set.
+"""
+STEPS_OF_TEN = 1.0, 2.0, 5.0, 10.0
 STRENGTH = 0.85
 
 
-def tints(deviation: np.ndarray, size: float) -> np.ndarray:
-    """Return each link's colour and opacity, (links, 4), for deviations (links,) of a robot of that size, m."""
-    share = np.log10(np.maximum(deviation, 1e-300) / size)
-    share = np.clip((share - MIN_POWER) / (MAX_POWER - MIN_POWER), 0.0, 1.0)
+def scale_of(largest: float, size: float, recorded: bool) -> tuple[float, float]:
+    """Return the deviations, m, of the first and the last colour for a ghost of a robot of that size, m.
+
+    The last one follows the `largest` deviation, m, in steps of 1, 2 and 5, so that it seldom changes.
+    """
+    least, first = RECORDED if recorded else SIMULATED
+    last = least * size
+    if largest > last:
+        power = 10.0 ** math.floor(math.log10(largest))
+        last = next((step for step in STEPS_OF_TEN if step * power >= largest), STEPS_OF_TEN[-1]) * power
+    return first * last, last
+
+
+def tints(deviation: np.ndarray, scale: tuple[float, float]) -> np.ndarray:
+    """Return each link's colour and opacity, (links, 4), for deviations (links,) on a scale, m."""
+    first, last = np.log10(scale)
+    share = np.clip((np.log10(np.maximum(deviation, 1e-300)) - first) / (last - first), 0.0, 1.0)
     made = np.full((len(deviation), 4), STRENGTH, np.float32)
     for part in range(3):
         made[:, part] = np.interp(share, np.linspace(0.0, 1.0, len(SCALE)), [color[part] for color in SCALE])
@@ -47,9 +65,15 @@ class Legend(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.size_of_robot = 1.0
+        self._scale = scale_of(0.0, 1.0, recorded=False)
         self.setFixedHeight(2 * self.fontMetrics().height() + 4)
         self.setToolTip("A ghost's link is coloured by its largest distance from the robot's link")
+
+    def show_scale(self, scale: tuple[float, float]) -> None:
+        """Show the deviations of the first and the last colour, m."""
+        if scale != self._scale:
+            self._scale = scale
+            self.update()
 
     def paintEvent(self, _: QPaintEvent) -> None:
         painter = QPainter(self)
@@ -60,8 +84,9 @@ class Legend(QWidget):
         painter.fillRect(bar, gradient)
         painter.setPen(theme.color("faint"))
         sides = (Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignHCenter, Qt.AlignmentFlag.AlignRight)
-        for side, power in zip(sides, (MIN_POWER, (MIN_POWER + MAX_POWER) / 2, MAX_POWER), strict=True):
-            text = si_text(self.size_of_robot * 10**power, "m", digits=1)
+        first, last = self._scale
+        for side, deviation in zip(sides, (first, math.sqrt(first * last), last), strict=True):
+            text = si_text(deviation, "m", digits=1)
             painter.drawText(self.rect().adjusted(0, 14, 0, 0), side | Qt.AlignmentFlag.AlignTop, text)
 
 

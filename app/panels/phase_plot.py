@@ -19,7 +19,7 @@ from app.panels.canvas import Canvas, Curve
 from app.panels.chart import WORD_JOINER, NamedPlot, fit_range, in_unit
 from app.panels.plot_tools import PlotStack
 from app.plotting.catalogue import Catalogue
-from app.plotting.phase import common_samples
+from app.plotting.phase import common_samples, within_a_turn
 from app.plotting.quantities import Quantity, Unit
 from app.plotting.series import Series
 
@@ -101,18 +101,24 @@ class PhasePlot(NamedPlot):
         canvas, curves, dots, wording = self.canvas, [], [], []
         units = self.pairs[0].x.unit, self.pairs[0].y.unit
         canvas.x_unit, canvas.unit = units
-        canvas.x_title, canvas.title = (
-            kinds.pop() if len(kinds := {pair[k].kind for pair in self.pairs}) == 1 else "" for k in (0, 1)
-        )
+        wrapped = [False, False]
         for pair in self.pairs:
             time, *values = common_samples(series[pair.x], series[pair.y], *span, POINTS)
-            x, y = (in_unit(quantity, series[quantity], value) for quantity, value in zip(pair, values, strict=True))
+            turned = [within_a_turn(*each) for each in zip(pair, values, strict=True)]
+            x, y = (in_unit(each, series[each], there.values) for each, there in zip(pair, turned, strict=True))
+            divided = np.flatnonzero(np.logical_or(*(each.jumps for each in turned))) + 1
+            wrapped = [before or each.wrapped for before, each in zip(wrapped, turned, strict=True)]
             color = theme.curve_color(self._colors[pair])
-            curves.append(Curve(pair.label, color, Qt.PenStyle.SolidLine, x, y))
+            line = (np.insert(each, divided, np.nan) for each in (x, y))
+            curves.append(Curve(pair.label, color, Qt.PenStyle.SolidLine, *line))
             at = len(time) - 1 if math.isnan(cursor) else int(np.abs(time - cursor).argmin()) if len(time) else -1
             if at >= 0 and math.isfinite(x[at]) and math.isfinite(y[at]):
                 dots.append((color, float(x[at]), float(y[at])))
             wording.append((color, pair, (x[at], y[at]) if at >= 0 else (math.nan, math.nan)))
+        titles = (kinds.pop() if len(kinds := {pair[k].kind for pair in self.pairs}) == 1 else "" for k in (0, 1))
+        canvas.x_title, canvas.title = (
+            f"{title}, wrapped" if title and each else title for title, each in zip(titles, wrapped, strict=True)
+        )
         canvas.curves, canvas.dots = curves, dots
         if self.fits:
             self._fit(curves)

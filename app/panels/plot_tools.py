@@ -9,6 +9,8 @@ from PyQt6.QtCore import Qt
 from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QComboBox, QMenu, QScrollArea, QSizePolicy, QSplitter, QToolBar, QToolButton, QWidget
 
+from app.plotting.catalogue import FOOT
+from app.plotting.contact_quantities import FRICTION_USED, IN_CONTACT, SLIP_SPEED
 from app.plotting.quantities import LOGGED
 
 WINDOWS = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, math.inf)  # s
@@ -26,6 +28,9 @@ GROUPS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("Energy &drift", "robot", ("energy drift",)),
     ("&Momentum", "robot", ("momentum", "angular momentum")),
     ("&Contact force", "robot", ("contact force",)),
+    ("Feet &in contact", FOOT, (IN_CONTACT,)),
+    ("&Slip speed of feet", FOOT, (SLIP_SPEED,)),
+    ("&Friction used by feet", FOOT, (FRICTION_USED,)),
     ("C&ontroller", LOGGED, ("",)),
 )
 

@@ -16,6 +16,7 @@ from app.desktop import theme, type_scale
 from app.desktop.layouts import NO_MARGINS, vertical
 from app.panels.chart import Chart
 from app.panels.phase_plot import KEY, Pair, PhasePlots, phases_of_joints
+from app.panels.plot_range import latest_range
 from app.panels.plot_saving import PlotSaving
 from app.panels.plot_tools import EACH, WELCOME, WINDOW, WINDOWS, PlotStack, PlotTools, nothing_of
 from app.panels.quantity_list import QuantityList
@@ -34,6 +35,8 @@ class PlotsPanel(QWidget):
 
     wanted = pyqtSignal()
     """`quantities` has changed."""
+    removed = pyqtSignal(object)
+    """The user has removed plots or curves; `layout_keys` before."""
     message = pyqtSignal(str)
     seek_requested = pyqtSignal(float)
     """The time, s, to which the user seeks."""
@@ -62,6 +65,7 @@ class PlotsPanel(QWidget):
         self._values: Mapping[Quantity, float] = {}  # at the cursor, where they are more exact than the curves
         self._reset_range = False  # whether the visible time range is to be chosen again, around the cursor
         self._stale = False
+        self._layout: list[list[str]] = []  # `layout_keys` before the change that is being made
         self.list = QuantityList()
         self.list.setMinimumWidth(type_scale.scaled(LIST_LEAST))
         self.list.model.toggled.connect(self.plot)
@@ -206,8 +210,10 @@ class PlotsPanel(QWidget):
         phased = self.phases.quantities
         for quantity in [each for each in self._series if each not in phased and not self._has_chart(each)]:
             del self._series[quantity]
+        before = self._layout
         self._arrange()
         self.wanted.emit()
+        self.removed.emit(before)
 
     def _has_chart(self, quantity: Quantity) -> bool:
         """Whether a quantity is plotted over time."""
@@ -215,7 +221,9 @@ class PlotsPanel(QWidget):
 
     def remove_all(self) -> None:
         """Remove all curves."""
+        before = self._layout
         self.set_plots(())
+        self.removed.emit(before)
 
     def new_plot(self) -> None:
         """Add an empty plot, which takes the next curve."""
@@ -276,7 +284,7 @@ class PlotsPanel(QWidget):
         self.axis.setVisible(bool(self.charts))
         for button in (self.clear_all, self.save, self.follow, self.fit, self.add_plot):
             button.setEnabled(some)
-        self._stale = True
+        self._layout, self._stale = self.layout_keys, True
 
     # The samples.
 
@@ -383,21 +391,10 @@ class PlotsPanel(QWidget):
 
     def _follow(self, series: Mapping[Quantity, Series]) -> None:
         """Keep the newest samples in view, or the cursor: the range changes only when the cursor leaves it."""
-        lines = [line for line in series.values() if len(line)]
-        begin = min((float(line.time[0]) for line in lines), default=0.0)
-        end = max((float(line.time[-1]) for line in lines), default=0.0)
+        visible = None if self._reset_range else self.visible
         seconds = float(self.span.currentData())
-        if math.isfinite(self._cursor):
-            begin, end = min(begin, self._span[0], self._cursor), max(end, self._span[1], self._cursor)
-            first, last = self.visible
-            if not self._reset_range and first <= self._cursor <= last:
-                return
-            seconds = seconds if self._reset_range else last - first
-            end = min(max(self._cursor + seconds / 2, begin + seconds), end)
-            self._reset_range = False
-        start = begin if math.isinf(seconds) else max(begin, end - seconds)
-        least = 1.0 if math.isinf(seconds) else seconds
-        self._show_range((start, max(end, start + least)))
+        self._show_range(latest_range(series.values(), seconds, self._cursor, self._span, visible))
+        self._reset_range = self._reset_range and math.isnan(self._cursor)
 
     def _show_range(self, span: tuple[float, float]) -> None:
         self.visible = span

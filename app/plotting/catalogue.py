@@ -15,6 +15,7 @@ import numpy as np
 
 import engine
 from app.acting.coordinates import Coordinate, coordinates, label_of
+from app.plotting.contact_quantities import FRICTION_USED, IN_CONTACT, SLIP_SPEED, feet_of
 from app.plotting.quantities import (
     ACCELERATION,
     ANGLE,
@@ -30,6 +31,7 @@ from app.plotting.quantities import (
     LOGGED,
     MOMENTUM,
     NORM,
+    OF_FRICTION,
     POWER,
     RESIDUAL,
     TORQUE,
@@ -39,6 +41,9 @@ from app.plotting.quantities import (
     logged_unit,
 )
 from app.plotting.second_quantities import KINDS, SECOND
+
+FOOT = "foot"
+"""The subject of groups of the links that a robot stands on; the quantities have the subject "link"."""
 
 
 class Slot(NamedTuple):
@@ -52,7 +57,7 @@ class Slot(NamedTuple):
 
     def of(self, owner: Owner) -> Quantity:
         """Return the owner's quantity."""
-        subject, name, number, _, row = owner
+        subject, name, number, _, row, _ = owner
         limits = () if row is None or self.kind not in _LIMITED else (row.reach(_LIMITED[self.kind]),)
         return Quantity(subject, name, self.kind, self.part, self.unit, number, self.words, self.relative, *limits)
 
@@ -65,6 +70,8 @@ class Owner(NamedTuple):
     number: int
     slots: tuple[Slot, ...]
     row: Coordinate | None = None
+    foot: bool = False
+    """Whether it is a link that the robot stands on."""
 
 
 class Quantities(Sequence[Quantity]):
@@ -115,8 +122,13 @@ class Catalogue(Quantities):
         return [] if owner is None else [slot.of(owner) for slot in owner.slots]
 
     def of_kinds(self, subject: str, kinds: Sequence[str]) -> list[Quantity]:
-        """Return all quantities of these kinds whose owners have this subject."""
-        owners = (owner for owner in self._owners if owner.subject == subject)
+        """Return all quantities of these kinds whose owners have this subject.
+
+        `FOOT` are those links that the robot stands on, or all links if it has no legs.
+        """
+        feet = [owner for owner in self._owners if owner.foot] if subject == FOOT else []
+        named = "link" if subject == FOOT else subject
+        owners = feet or (owner for owner in self._owners if owner.subject == named)
         return [slot.of(owner) for owner in owners for slot in owner.slots if slot.kind in kinds]
 
     @cached_property
@@ -125,8 +137,9 @@ class Catalogue(Quantities):
 
     @cached_property
     def _names(self) -> list[str]:
-        labels = (label_of(owner.name) for owner in self._owners)
-        return [f"{label} {owner.name}".casefold() for label, owner in zip(labels, self._owners, strict=True)]
+        return [
+            f"{label_of(owner.name)} {owner.name}{' foot' if owner.foot else ''}".casefold() for owner in self._owners
+        ]
 
     @cached_property
     def _of_slot(self) -> tuple[np.ndarray, np.ndarray, list[tuple[str, str]]]:
@@ -250,6 +263,12 @@ def _of_links(model: engine.Model) -> Iterator[Owner]:
         *_vector("velocity", VELOCITY, "linear twist speed"),
         *_vector("angular velocity", ANGULAR_VELOCITY, "omega twist"),
     )
-    touched = (*plain, *_vector("contact force", FORCE, "ground reaction"))
+    touched = (
+        *plain, *_vector("contact force", FORCE, "ground reaction"),
+        Slot(IN_CONTACT, "", COUNT, "touching gait stance swing"),
+        Slot(SLIP_SPEED, "", VELOCITY, "contact sliding tangential"),
+        Slot(FRICTION_USED, "", OF_FRICTION, "contact cone tangential normal slip ratio"),
+    )  # fmt: skip
+    feet = feet_of(model)
     for k, name in enumerate(model.link_names):
-        yield Owner("link", name, k, touched if k in touching else plain)
+        yield Owner("link", name, k, touched if k in touching else plain, foot=k in feet)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
+from app.plotting.quantities import ANGLE, Quantity
 from app.plotting.series import CAPACITY, Series
 
 Floats = NDArray[np.float64]
+TURN = 2 * np.pi
 
 
 def common_samples(x: Series, y: Series, start: float, end: float, points: int) -> tuple[Floats, Floats, Floats]:
@@ -32,3 +36,29 @@ def common_samples(x: Series, y: Series, start: float, end: float, points: int) 
 def _within(time: Floats, value: Floats, start: float, end: float) -> tuple[Floats, Floats]:
     inside = (time >= start) & (time <= end)
     return time[inside], value[inside]
+
+
+class Turned(NamedTuple):
+    """Values (N,), SI, and whether they are `wrapped`, angles that run through more than a turn, to ±π."""
+
+    values: Floats
+    wrapped: bool
+
+    @property
+    def jumps(self) -> NDArray[np.bool_]:
+        """(N − 1,): whether wrapping divides a value from the next one."""
+        return (np.abs(np.diff(self.values)) > np.pi) & self.wrapped
+
+
+def within_a_turn(quantity: Quantity, values: Floats) -> Turned:
+    """Return values (N,), SI, with positions of joints that turn without limits wrapped to ±π, as on a cylinder.
+
+    Those within one turn are shifted by whole turns instead, all alike, so that an oscillation about ±π stays whole.
+    """
+    turns = quantity.unit == ANGLE and quantity.kind == "position" and bool(np.isinf(quantity.limits).all())
+    seen = values[np.isfinite(values)]
+    if not turns or not len(seen):
+        return Turned(values, False)
+    if np.ptp(seen) > TURN:
+        return Turned((values + np.pi) % TURN - np.pi, True)
+    return Turned(values - TURN * np.round((seen.min() + seen.max()) / 2 / TURN), False)

@@ -15,6 +15,7 @@ from app.acting.coordinates import Coordinate, label_of
 from app.acting.forces import EARTH
 from app.acting.loaded_robot import alone
 from app.desktop.angles import ANGLES
+from app.plotting.contact_quantities import OF_LINK_CONTACTS, LinkContacts
 from app.plotting.series import Series
 from app.simulation.contacts import ContactForces
 from app.simulation.support import support_of
@@ -56,6 +57,7 @@ _UNITS = (
     ANGLE, ANGULAR_VELOCITY, ANGULAR_ACCELERATION, LENGTH, VELOCITY, ACCELERATION, TORQUE, FORCE, ENERGY, POWER,
     MOMENTUM, ANGULAR_MOMENTUM,
 )  # fmt: skip
+OF_FRICTION = Unit("", "of μ f_n", prefixes=False)
 GHOST = "ghost"
 """The subject of quantities of the ghost, which no robot's states have."""
 LOGGED = "logged"
@@ -135,6 +137,7 @@ class Evaluation:
         """Take states and the model's `coordinates` as `rows`."""
         self.model, self.rows, self.states = model, rows, states
         self._contact_forces: dict[int, Array] = {}
+        self._touching, self._link_contacts = LinkContacts(model), dict[int, Array]()
 
     def value(self, quantity: Quantity) -> Array:
         """Return a quantity's values (N,), SI; NaN where it has none."""
@@ -164,6 +167,13 @@ class Evaluation:
                 if contact is not None:
                     total[k] = (contact.force if link < 0 else contact.force[contact.link == link]).sum(0)
         return self._contact_forces[link]
+
+    def of_contacts(self, at: Quantity) -> Array:
+        """Return one of the quantities of a link's contacts, (N,)."""
+        if at.index not in self._link_contacts:
+            found = [self._touching.values(each, at.index) for each in self.states.contact]
+            self._link_contacts[at.index] = np.array(found).reshape(-1, len(OF_LINK_CONTACTS))
+        return self._link_contacts[at.index][:, OF_LINK_CONTACTS.index(at.kind)]
 
 
 def center_of_mass(model: engine.Model, link_poses: Array) -> Array:
@@ -264,6 +274,7 @@ _FORMULAS: dict[tuple[str, str], Callable[[Evaluation, Quantity], Array]] = {
     ("link", "velocity"): lambda e, at: _part(e.link_twists[:, at.index, 3:], at.part),
     ("link", "angular velocity"): lambda e, at: _part(e.link_twists[:, at.index, :3], at.part),
     ("link", "contact force"): lambda e, at: _part(e.contact_force(at.index), at.part),
+    **{("link", kind): lambda e, at: e.of_contacts(at) for kind in OF_LINK_CONTACTS},
     ("robot", "kinetic energy"): lambda e, _: e.energy[0],
     ("robot", "potential energy"): lambda e, _: e.energy[1],
     ("robot", "total energy"): lambda e, _: np.add(*e.energy),
@@ -280,7 +291,7 @@ _FORMULAS: dict[tuple[str, str], Callable[[Evaluation, Quantity], Array]] = {
     ("robot", "support margin"): _support_margin,
 }
 EFFORTS, SETPOINTS = frozenset(("torque", "force", "power")), frozenset(("position setpoint", "error"))
-CONTACTS = frozenset(("contact force", "contacts", "contact residual", "support margin"))
+CONTACTS = frozenset(("contact force", "contacts", "contact residual", "support margin", *OF_LINK_CONTACTS))
 """The kinds that need more of a sample than q and v."""
 _ENERGIES = "kinetic energy", "potential energy", "total energy", "energy drift"
 OF_MASSES = frozenset((*_ENERGIES, "centre of mass", "momentum", "angular momentum", "support margin"))

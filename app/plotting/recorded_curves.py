@@ -179,8 +179,9 @@ def _states(pairs: Sequence[_FramePair], wanted: Wanted, sampled: bool) -> tuple
 
 def contact_in(frame: engine.RecordedFrame, robot: int) -> ContactForces | None:
     """Return the contact forces on a robot in a frame; None without a scene, or before the first step."""
-    if (frame.begins and not frame.setup.watched) or frame.setup.settings.scene is None:
+    settings = frame.setup.settings
+    if (frame.begins and not frame.setup.watched) or settings.scene is None:
         return None
     if frame.contacts is None:
         return _NOTHING
-    return contact_forces(frame.contacts, frame.setup.settings.dt, robot)
+    return contact_forces(frame.contacts, settings.scene, settings.dt, robot)

@@ -14,8 +14,9 @@ import engine
 class Contacts:
     """C contacts: links `link` (C,); `point` (C, 3), m, world; `normal` (C, 3) towards that link.
 
-    `force` (C, 3), N, acts on that link; `state` (C,) is "open", "stick" or "slip"; `other` (C,) is the robot's other
-    link in contact, which receives the opposite force, or negative if there is none.
+    `force` (C, 3), N, acts on that link; `state` (C,) is "open", "stick" or "slip", and `slip` (C,) the tangential
+    speed, m/s; `other` (C,) is the robot's other link in contact, which receives the opposite force, −1 the ground or
+    −2 − k obstacle k of the scene.
     """
 
     point: np.ndarray
@@ -24,6 +25,7 @@ class Contacts:
     state: np.ndarray
     link: np.ndarray
     other: np.ndarray
+    slip: np.ndarray
 
     def on(self, link: int) -> np.ndarray:
         """Return the forces (F, 3) on a link, N, world frame."""
@@ -42,13 +44,15 @@ def contacts_of(touches: engine.Contacts | None, dt: float, robot: int) -> Conta
         np.array(contacts.states(0)),
         contacts.link[0].copy(),
         contacts.other[0].copy(),
+        contacts.slip[0].copy(),
     )
 
 
 class ContactForces(NamedTuple):
     """Forces (F, 3), N, world frame, on links (F,); the number of contacts; the residual of their impulses.
 
-    A contact between two of the robot's links has one force on each. `contacts` are what they act at, None if nothing.
+    A contact between two of the robot's links has one force on each. `contacts` are what they act at, None if nothing,
+    and `scene` is what they were computed with.
     """
 
     link: np.ndarray
@@ -56,13 +60,14 @@ class ContactForces(NamedTuple):
     number: int
     residual: float
     contacts: Contacts | None = None
+    scene: engine.Scene | None = None
 
 
-def contact_forces(touches: engine.Contacts, dt: float, robot: int) -> ContactForces:
-    """Return one robot's contact forces in the last step, of length dt."""
+def contact_forces(touches: engine.Contacts, scene: engine.Scene | None, dt: float, robot: int) -> ContactForces:
+    """Return one robot's contact forces in the last step, of length dt, in a scene."""
     contacts = touches.of_robot(robot)
     force, other = contacts.impulse[0] / dt, contacts.other[0]
     inner = other >= 0
     links = np.concatenate([contacts.link[0], other[inner]])
     both, number, residual = np.concatenate([force, -force[inner]]), int(contacts.number[0]), contacts.residual[0]
-    return ContactForces(links, both, number, float(residual), contacts_of(touches, dt, robot))
+    return ContactForces(links, both, number, float(residual), contacts_of(touches, dt, robot), scene)

@@ -201,7 +201,8 @@ class Running:
         None without a scene, or if the robot was moved by hand since.
         """
         touches = None if self._placed else self.simulation.contacts
-        return None if touches is None else contact_forces(touches, self.simulation.dt, self.robot)
+        simulation = self.simulation
+        return None if touches is None else contact_forces(touches, simulation.scene, simulation.dt, self.robot)
 
     @property
     def next_time(self) -> float:

@@ -31,7 +31,13 @@ class Standing:
         count = np.zeros((touching, 3))
         states = np.array(["stick"] * (touching - 1) + [state])
         made.contacts = Contacts(
-            self.points[:touching], count, count, states, self.feet[:touching], np.full(touching, -1)
+            self.points[:touching],
+            count,
+            count,
+            states,
+            self.feet[:touching],
+            np.full(touching, -1),
+            np.zeros(touching),
         )
         made.pull = np.ones(3) if pull else None
         return made

@@ -126,7 +126,9 @@ def of_contacts(each, found: ContactForces, model) -> float:
         return found.number
     if each.kind == "contact residual":
         return found.residual
-    if each.kind == "support margin":  # of forces without points
+    if each.kind == "in contact":
+        return 0.0
+    if each.kind in ("support margin", "slip speed", "friction used"):  # of forces without points
         return np.nan
     which = (
         found.link == model.link_names.index(each.name) if each.subject == "link" else np.ones(len(found.link), bool)
@@ -282,7 +284,7 @@ def test_forces_of_contacts_balance_momentum_and_each_other(chance, tmp_path):
             made.step(1)
             recording.add(made)
             q, v = (x[1] for x in made.state())
-            shown, found = contact_forces(made.contacts, made.dt, 1), contacts_of(made.contacts, made.dt, 1)
+            shown, found = contact_forces(made.contacts, made.scene, made.dt, 1), contacts_of(made.contacts, made.dt, 1)
             x = States(np.zeros(1), q[None], v[None], v[None], contact=[shown])
             evaluation = Evaluation(model, coordinates(model), x)
             value = {each.label: evaluation.value(each)[0] for each in quantities if "contact force" in each.kind}

@@ -45,6 +45,56 @@ def circle(panel, joint="joint1"):
     return pair
 
 
+def turning(panel, position):
+    """The phase plot of a joint that turns without limits, at positions (N,), rad; and its points, ° and °/s."""
+    panel.set_quantities(catalogue(engine.load(engine.find_robot("double_pendulum"))))
+    pair = Pair(named(panel, "joint/elbow/position/"), named(panel, "joint/elbow/velocity/"))
+    panel.plot_phases([pair])
+    time = 0.01 * np.arange(len(position))
+    values = {pair.x: position, pair.y: np.gradient(position, time)}
+    panel.add([Samples(0, panel.quantities, time, np.stack([values[each] for each in panel.quantities], 1))])
+    panel.draw()
+    (plot,) = panel.phases.all
+    (curve,) = plot.canvas.curves
+    return plot, curve.time, curve.value
+
+
+def test_a_joint_that_turns_over_is_wrapped_without_lines_across(panel):
+    position = np.linspace(0.3, -21.0, 700)
+    plot, x, y = turning(panel, position)
+    assert plot.canvas.x_title == "position, wrapped"
+    gaps = np.isnan(x)
+    np.testing.assert_array_equal(gaps, np.isnan(y))
+    assert np.count_nonzero(gaps) == 3
+    np.testing.assert_allclose((np.radians(x[~gaps]) - position) % (2 * np.pi) % 6.28, 0, atol=0.01)
+    assert np.abs(x[~gaps]).max() <= 180
+    assert np.nanmax(np.abs(np.diff(x))) < 2  # no line back across the plot
+    assert -210 < plot.canvas.time[0] < plot.canvas.time[1] < 210
+    ((_, mark, _),) = plot.canvas.dots
+    assert mark == pytest.approx(x[-1])
+
+
+def test_an_oscillation_about_half_a_turn_is_whole(panel):
+    """After turns it is shifted by them."""
+    swing = np.pi + 0.3 * np.sin(np.linspace(0, 12, 700))
+    for turns in (0, -3):
+        plot, x, _ = turning(panel, swing + turns * 2 * np.pi)
+        assert plot.canvas.x_title == "position"
+        assert not np.isnan(x).any()
+        assert np.ptp(x) == pytest.approx(np.degrees(0.6), rel=0.01)
+        assert abs(np.mean(x)) < 200
+        panel.remove_all()
+
+
+def test_a_joint_with_limits_is_not_wrapped(panel):
+    pair = Pair(named(panel, "joint/joint1/position/"), named(panel, "joint/joint1/velocity/"))
+    panel.plot_phases([pair])
+    time = np.arange(0.0, 8.0, 0.01)
+    panel.add([Samples(0, panel.quantities, time, np.stack([time, time], 1))])
+    panel.draw()
+    np.testing.assert_allclose(panel.phases.all[0].canvas.curves[0].time, np.degrees(time))
+
+
 def test_a_joints_menu_plots_its_velocity_over_its_position(qtbot, opened):
     window = opened()
     menu = window.joints.row_menu(0)

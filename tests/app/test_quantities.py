@@ -7,9 +7,10 @@ import pytest
 
 import engine
 from app.acting.coordinates import coordinates
-from app.plotting.catalogue import catalogue
+from app.plotting.catalogue import FOOT, catalogue
 from app.plotting.probe import Probe
 from app.plotting.quantities import Evaluation, Quantity, States, center_of_mass
+from app.simulation.contacts import contact_forces
 from app.simulation.messages import Settings
 from app.simulation.running import for_new, running_of
 from app.simulation.support import support_of
@@ -70,6 +71,64 @@ def test_what_stands_is_carried_by_its_contacts(quadruped):
     assert sum(value[f"{foot} contact force z"][-1] for foot in feet) == pytest.approx(value["contact force z"][-1])
     _, value = sampled(quadruped, Settings(ground=False), labels, 5)
     assert np.all(np.isnan(value["contact force z"]))
+
+
+@pytest.mark.parametrize(
+    ("slope", "scene", "own", "table", "mu"),
+    [(0.3, 0.4, None, None, 0.4), (0.3, 0.2, None, None, 0.2), (0.3, 0.8, 0.25, None, 0.25),
+     (0.3, 0.1, 0.25, None, 0.1), (0.3, 0.8, 0.5, 0.35, 0.35), (0.3, 0.25, None, 0.6, 0.25)],
+)  # fmt: skip
+def test_a_block_slips_and_uses_friction_as_coulomb_has_it(slope, scene, own, table, mu):
+    """It uses tan α/μ, or slips at the speed g (sin α − μ cos α) t; μ is the smaller of the two surfaces'."""
+    down = 9.81 * np.array([math.sin(slope), 0.0, -math.cos(slope)])
+    block = engine.free_body("box", (0.4, 0.4, 0.1), 2.0, "block", friction=own).with_gravity(down)
+    tables = () if table is None else (engine.Obstacle("box", (4, 4, 0.2), (0, 0, -0.1), friction=table),)
+    around = engine.Scene(ground=engine.Plane() if table is None else None, obstacles=tables, friction=scene)
+    q = engine.put_down(block, engine.Scene(), block.neutral())
+    simulation = engine.Simulation(block, q=q, scene=around, dt=1e-3)
+    simulation.step(200)
+    contact = contact_forces(simulation.contacts, around, simulation.dt, 0)
+    q, v = simulation.state()
+    x = States(np.zeros(1), q, v, v, contact=[contact])
+    evaluation = Evaluation(block, coordinates(block), x)
+    kinds = "in contact", "slip speed", "friction used"
+    on, speed, used = (evaluation.value(named(block, f"block {kind}"))[0] for kind in kinds)
+    slides = 9.81 * (math.sin(slope) - mu * math.cos(slope)) * simulation.time
+    assert on == 1
+    assert speed == pytest.approx(max(slides, 0.0), abs=1e-6)
+    assert used == pytest.approx(min(math.tan(slope) / mu, 1.0), abs=1e-6)
+
+
+def test_a_raised_foot_has_no_slip(quadruped):
+    kinds = "in contact", "slip speed", "friction used"
+    labels = [f"FL_foot {kind}" for kind in kinds]
+    standing, value = sampled(quadruped, for_new(quadruped, Settings(automatic=True)), labels, 100)
+    on, speed, used = (value[label][-1] for label in labels)
+    assert on == 1
+    assert 0 <= speed < 1e-3
+    assert 0 <= used < 1
+    q = standing.state()[1].copy()
+    q[2] += 0.1
+    lifted = engine.Simulation(quadruped, q=q, scene=standing.simulation.scene)
+    lifted.step(1)
+    contact = contact_forces(lifted.contacts, lifted.scene, lifted.dt, 0)
+    x = States(np.zeros(1), q[None], *2 * [np.zeros((1, quadruped.nv))], contact=[contact])
+    evaluation = Evaluation(quadruped, coordinates(quadruped), x)
+    values = [evaluation.value(named(quadruped, label)) for label in labels]
+    np.testing.assert_array_equal(np.concatenate(values), [0, np.nan, np.nan])
+
+
+@pytest.mark.parametrize("name", ["quadruped", "arm7"])
+def test_a_group_of_feet_is_of_what_a_robot_stands_on(name):
+    """Of a robot without legs it is of all links that can touch."""
+    model = engine.load(engine.find_robot(name))
+    feet = ["FL_foot", "FR_foot", "RL_foot", "RR_foot"]
+    touching = [model.link_names[k] for k in sorted({each.link for each in model.collisions})]
+    links = feet if name == "quadruped" else touching
+    found = catalogue(model)
+    assert [each.label for each in found.of_kinds(FOOT, ["slip speed"])] == [f"{each} slip speed" for each in links]
+    if name == "quadruped":
+        assert [each.label for each in found.found("foot slip")][:4] == [f"{each} slip speed" for each in feet]
 
 
 def test_words_find_what_is_looked_for(arm7):

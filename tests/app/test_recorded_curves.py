@@ -18,7 +18,6 @@ from app.features.attaching import PlotsView, TimeView
 from app.plotting import recorded_curves
 from app.plotting.catalogue import catalogue
 from app.plotting.recorded_curves import FRAMES, RecordedCurves, Wanted, evaluate
-from app.simulation.contacts import contact_forces
 from app.simulation.messages import Settings
 from app.simulation.recorder import Recorder
 from app.simulation.running import for_new, running_of
@@ -206,7 +205,7 @@ def test_frames_tell_of_contacts():
     """Of all else test_laws_of_time.py compares frames with what was sampled live."""
     model, running, recording = recorded("quadruped", lambda model: for_new(model, Settings(automatic=True)), 50)
     _, value = values_of(model, recording, ["contact force z", "contacts"])
-    now = contact_forces(running.simulation.contacts, running.simulation.dt, 0)
+    now = running.contact_forces()
     assert value["contact force z"][-1] == pytest.approx(now.force[:, 2].sum())
     assert value["contacts"][-1] == now.number > 0
     assert np.isnan(value["contacts"][0])

@@ -25,7 +25,7 @@ def test_quantities_of_studies_are_those_of_the_plots(name: str, rng: np.random.
     simulation.step(5)
     look, known = Instant(simulation), {each.label: each for each in catalogue(model)}
     touches = simulation.contacts
-    contact = [None if touches is None else contact_forces(touches, simulation.dt, k) for k in range(BATCH)]
+    contact = [None if touches is None else contact_forces(touches, scene, simulation.dt, k) for k in range(BATCH)]
     states = States(
         np.zeros(BATCH), simulation.q, simulation.v, 0 * simulation.v, simulation.effort, simulation.target, contact
     )

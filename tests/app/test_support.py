@@ -22,7 +22,7 @@ def contacts(points, presses=None, normals=None, links=None, others=None) -> Con
     normal = np.tile([0.0, 0.0, 1.0], (count, 1)) if normals is None else np.array(normals, float)
     press = np.ones(count) if presses is None else np.array(presses, float)
     link, other = (np.full(count, of) if each is None else np.array(each) for of, each in ((0, links), (-1, others)))
-    return Contacts(points, normal, press[:, None] * normal, np.full(count, "stick"), link, other)
+    return Contacts(points, normal, press[:, None] * normal, np.full(count, "stick"), link, other, np.zeros(count))
 
 
 def flat(height: float = 0.0) -> np.ndarray:
