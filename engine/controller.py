@@ -38,7 +38,7 @@ from engine.controller_process import (
     Printed,
     Ready,
     Result,
-    answer_of,
+    efforts_and_numbers,
     end_copies,
     execute,
     failure_of,
@@ -285,7 +285,9 @@ class OwnController:
     def __call__(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:
         """Return τ (nv,), N m or N. Raises ControllerError."""
         try:
-            return answer_of(self._control(float(t), np.array(q, float), np.array(v, float)), self._model.nv, set())[0]
+            return efforts_and_numbers(
+                self._control(float(t), np.array(q, float), np.array(v, float)), self._model.nv, set()
+            )[0]
         except BaseException as error:
             raise ControllerError(*failure_of(error, str(self.path.resolve()))) from None
         finally:

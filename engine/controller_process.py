@@ -174,7 +174,7 @@ def _serve(pipe: Connection, output: _Output) -> None:
                 control, reply = module.control, Ready(period_of(module))
             elif control is not None:
                 number, output.time, q, v = rest
-                reply = Result(number, *answer_of(control(output.time, q, v), nv, names))
+                reply = Result(number, *efforts_and_numbers(control(output.time, q, v), nv, names))
         except BaseException as error:  # SystemExit too: any error of a file is reported
             control, reply = None, failure_of(error, path)
         end_copies(mine)
@@ -184,7 +184,7 @@ def _serve(pipe: Connection, output: _Output) -> None:
                 pipe.send(reply)
 
 
-def answer_of(returned: Any, nv: int, known: set[str]) -> tuple[NDArray[np.float64], dict[str, float] | None]:
+def efforts_and_numbers(returned: Any, nv: int, known: set[str]) -> tuple[NDArray[np.float64], dict[str, float] | None]:
     """Return the efforts (nv,) in what `control` returned, and the numbers that it logs, None for nothing.
 
     Raises ValueError in one sentence for anything but efforts, alone or with a dict as `named_numbers` takes it, which

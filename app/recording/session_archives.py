@@ -157,7 +157,7 @@ def unpack(path: str) -> str:
                 return str(folder / session)
             raise ValueError(f"{name} was unpacked {MAX_TRIES} times; remove folders beside it")
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as problem:
-        raise ValueError(f"{name} is no archive that can be read ({problem}); save or copy it again") from None
+        raise ValueError(f"{name} cannot be read as an archive ({problem}); save or copy it again") from None
 
 
 def _session_in(infos: list[zipfile.ZipInfo], name: str) -> str:
@@ -169,7 +169,7 @@ def _session_in(infos: list[zipfile.ZipInfo], name: str) -> str:
         kind = stat.S_IFMT(info.external_attr >> 16)
         if not plain or info.filename != "/".join(parts) or len(parts) > 20 or kind not in (0, stat.S_IFREG):
             raise ValueError(
-                f"{name} holds {info.filename[:80]!r}, which is no plain file below a folder; nothing was unpacked"
+                f"{name} holds {info.filename[:80]!r}, which is not a plain file below a folder; nothing was unpacked"
             )
         if (folded := info.filename.casefold()) in known:
             raise ValueError(f"{name} holds {info.filename[:80]!r} twice; nothing was unpacked")

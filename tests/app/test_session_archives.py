@@ -93,7 +93,7 @@ def test_names_that_lead_elsewhere_are_refused_and_nothing_is_written(tmp_path, 
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("s.catena", "{}")
         archive.writestr(zipfile.ZipInfo(name), b"x")
-    with pytest.raises(ValueError, match=r"no plain file below a folder; nothing was unpacked"):
+    with pytest.raises(ValueError, match=r"not a plain file below a folder; nothing was unpacked"):
         session_archives.unpack(str(path))
     assert [each.name for each in tmp_path.rglob("*")] == ["inside", "bad.zip"]
 
@@ -111,7 +111,7 @@ def test_links_doubles_bombs_and_what_is_no_archive_are_refused(tmp_path):
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("s.catena", "{}")
         archive.writestr(link, "/etc/passwd")
-    refused("no plain file")
+    refused("not a plain file")
     with zipfile.ZipFile(path, "w") as archive:
         for name in ("s.catena", "A.stl", "a.stl"):
             archive.writestr(name, "{}")
@@ -124,4 +124,4 @@ def test_links_doubles_bombs_and_what_is_no_archive_are_refused(tmp_path):
         archive.writestr("s.txt", "{}")
     refused("holds 0 sessions")
     path.write_bytes(b"PK\x03\x04 cut short")
-    refused("no archive that can be read")
+    refused("cannot be read as an archive")
