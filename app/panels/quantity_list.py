@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from PyQt6.QtCore import QAbstractListModel, QEvent, QModelIndex, QObject, QSize, Qt, pyqtSignal
-from PyQt6.QtGui import QColor, QKeyEvent
-from PyQt6.QtWidgets import QLabel, QLineEdit, QListView, QWidget
+from PyQt6.QtGui import QColor, QFontMetrics, QKeyEvent
+from PyQt6.QtWidgets import QLabel, QLineEdit, QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
+from app.acting.coordinates import label_of
 from app.desktop import theme, type_scale
 from app.desktop.layouts import vertical
 from app.plotting.catalogue import Catalogue
@@ -81,6 +82,29 @@ class QuantityModel(QAbstractListModel):
         self.toggled.emit(quantity, quantity not in self.tints)
 
 
+class Names(QStyledItemDelegate):
+    """Elides the names of joints and links where a row is narrow: what is plotted of them stays."""
+
+    def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex) -> None:
+        super().initStyleOption(option, index)
+        model, view = index.model(), option.widget
+        if isinstance(model, QuantityModel) and isinstance(view, QWidget):
+            style, part = view.style(), QStyle.SubElement.SE_ItemViewItemText
+            margin = style.pixelMetric(QStyle.PixelMetric.PM_FocusFrameHMargin, option, view) + 1
+            room = style.subElementRect(part, option, view).width() - 2 * margin
+            option.text = fitted(model.shown[index.row()], option.fontMetrics, room)
+
+
+def fitted(quantity: Quantity, metrics: QFontMetrics, room: int) -> str:
+    """Return a quantity's label, with the name of its owner elided if it is wider than `room`, px."""
+    label, name = quantity.label, label_of(quantity.name)
+    if not name or metrics.horizontalAdvance(label) <= room:
+        return label
+    kind = label.removeprefix(name)
+    left = max(room - metrics.horizontalAdvance(kind), metrics.horizontalAdvance("…"))
+    return metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, left) + kind
+
+
 class QuantityList(QWidget):
     """A search field above the list. The keys Down and Up move between them, Return and Space toggle ticks.
 
@@ -98,6 +122,7 @@ class QuantityList(QWidget):
         self.search.setClearButtonEnabled(True)
         self.search.setAccessibleName("search quantities")
         self.view.setModel(self.model)
+        self.view.setItemDelegate(Names(self.view))
         self.view.setUniformItemSizes(True)
         self.view.setAccessibleName("quantities")
         self.view.setTextElideMode(Qt.TextElideMode.ElideMiddle)
