@@ -136,10 +136,10 @@ class Workbench:
         parts = self.robot.parts
         self.open(self.path, floating, self.opening.trusted, lambda _: parts)
 
-    def _exchange(self, model: engine.Model, floating: bool) -> None:
-        """Start a new run with another model, under the current file's name if there is one."""
+    def _exchange(self, model: engine.Model, floating: bool, doing: str) -> None:
+        """Start a new run with another model, under the current file's name if there is one; `doing` says why."""
         self.pause()
-        self.opening.exchange(model, floating)
+        self.opening.exchange(model, floating, doing)
 
     def set_package_dirs(self, package_dirs: Iterable[str]) -> None:
         """Search these folders for packages, and reload the file requested last."""

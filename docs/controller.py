@@ -20,13 +20,17 @@ def start(model):
 
 
 def control(t, q, v):
-    """τ (nv,), N m or N, from the time t in s, q (nq,) and v (nv,); beyond a joint's effort limit, the limit acts."""
+    """τ (nv,), N m or N, from the time t in s, q (nq,) and v (nv,); beyond a joint's effort limit, the limit acts.
+
+    The dict after τ may be left out: numbers of its own, whose names may end with a unit, for plots, runs and exports.
+    """
     at = robot.q_of_v[moves]
     there = q.copy()
     there[at] = home[at]
-    there[at[:1]] += 0.5 * np.sin(2 * np.pi * 0.5 * t)
+    swing = 0.5 * np.sin(2 * np.pi * 0.5 * t)
+    there[at[:1]] += swing
     tau = engine.bias(robot, there, np.zeros(robot.nv))  # the weight there: that of q would lag while τ is held
     mobility = engine.inverse_mass_matrix(robot, q)[np.ix_(moves, moves)]  # of the joints, a free base moves along
     tau[moves] += (KP * (there[at] - q[at]) - KD * v[moves]) / np.abs(mobility).sum(1)
     tau[~moves] = 0.0  # a free base has no motor
-    return tau
+    return tau, {"swing [rad]": swing}

@@ -86,6 +86,7 @@ from engine.selection.steppers import simulation_algorithms, simulation_refusal
 from engine.selection.timings import measured
 from engine.simulation import INTEGRATORS, Diverged, Simulation
 from engine.timestep import SuggestedStep, suggested_step
+from engine.urdf.gathering import gather as gather_robot
 from engine.urdf.group_states import POSE_ROUNDING
 from engine.urdf.load import check, load
 from engine.urdf.repair import repair
@@ -136,8 +137,8 @@ __all__ = [
     "Resampled", "Run", "SavedRun", "Scaling", "Scene", "Setup", "Simulation", "Study", "StudyError", "StudyProgress",
     "StudyResults", "SuggestedStep", "Trajectory", "Visual", "algorithm_color", "algorithms", "bias", "chain", "check",
     "compose", "difference", "energy", "expand_xacro", "file_content", "find_robot", "finish_compiling",
-    "first_resampled", "forward_dynamics", "free_body", "gpu_failed", "holding_gains", "integrate", "inverse_dynamics",
-    "inverse_kinematics", "inverse_mass_matrix", "link_poses", "link_twists", "load", "mass_matrix",
+    "first_resampled", "forward_dynamics", "free_body", "gather_robot", "gpu_failed", "holding_gains", "integrate",
+    "inverse_dynamics", "inverse_kinematics", "inverse_mass_matrix", "link_poses", "link_twists", "load", "mass_matrix",
     "measure_algorithms", "measured", "mesh_being_read", "momentum", "parts_of_text", "point_mobility", "put_down",
     "quaternion_from_rotation", "read_json", "read_mesh", "read_run", "recorded_trajectory", "recording_of",
     "recording_of_parts", "refuse_endless", "repair", "replacing", "require_place", "resample", "robot_as_text",

@@ -1,10 +1,12 @@
 """User controllers: a Python file with a function ``control(t, q, v)`` that returns τ, run in a process of its own.
 
-t is in s, q (nq,) and v (nv,) are the state, and τ (nv,), N m or N, drives the joints until the next call. The file may
-set ``PERIOD``, s, for how long τ is held: a whole number of time steps, by default one. A function ``start(model)``, if
-there is one, is called first, with the `Model`. Runs repeat bit for bit: `load` executes the file again, and the user's
-own modules that it imports, with `random` and `np.random` seeded; `np.random.default_rng` repeats only with a seed.
-`parameters` can replace numbers that the file assigns, before `start` is called. docs/controller.py is an example.
+t is in s, q (nq,) and v (nv,) are the state, and τ (nv,), N m or N, drives the joints until the next call. Numbers that
+it returns beside τ, as in ``return tau, {"height error [m]": 0.01}``, are `Controller.logged` and act on nothing. The
+file may set ``PERIOD``, s, for how long τ is held: a whole number of time steps, by default one. A function
+``start(model)``, if there is one, is called first, with the `Model`. Runs repeat bit for bit: `load` executes the file
+again, and the user's own modules that it imports, with `random` and `np.random` seeded; `np.random.default_rng` repeats
+only with a seed. `parameters` can replace numbers that the file assigns, before `start` is called. docs/controller.py
+is an example.
 
 >>> with engine.Controller("docs/controller.py", model) as controller:
 ...     every = controller.every(simulation.dt)
@@ -15,33 +17,35 @@ own modules that it imports, with `random` and `np.random` seeded; `np.random.de
 
 from __future__ import annotations
 
-import importlib
-import linecache
 import multiprocessing
 import os
-import random
-import signal
-import site
 import subprocess
 import sys
-import sysconfig
-import threading
-import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from time import perf_counter
-from types import ModuleType
-from typing import Any, NamedTuple, NoReturn
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from engine import files
+from engine import controller_process, files
 from engine.child_process import end_process, search_path
-from engine.files import content
+from engine.controller_process import (
+    Failure,
+    Lines,
+    Printed,
+    Ready,
+    Result,
+    answer_of,
+    end_copies,
+    execute,
+    failure_of,
+    forget,
+    period_of,
+)
 from engine.model import Model
-from engine.real_numbers import efforts
 from engine.uncopyable import NotCopied
 from engine.validation import Array
 
@@ -52,15 +56,12 @@ else:
 
 FIRST, PATIENCE = 30.0, 2.0
 """The time limits in s of loading with the first call, and of every later call."""
-NAME = "user_controller"
 POLL_INTERVAL = 0.5  # s between two checks whether the process has ended
 LATE = 1.0
 """Seconds after which a call, or loading, is reported."""
 LATE_CALL = "{} has not returned for 1 s: the simulation waits"
 LATE_LOADING = "{} is still being started: the simulation waits"
 SEED = 0
-MAX_MESSAGE, MAX_TRACEBACK = 500, 20_000
-"""Reported characters of an error that a file raises, and of its traceback."""
 
 
 class ControllerError(RuntimeError):
@@ -69,23 +70,6 @@ class ControllerError(RuntimeError):
     def __init__(self, message: str, line: int | None = None, detail: str = ""):
         super().__init__(message)
         self.line, self.detail = line, detail
-
-
-class _Ready(NamedTuple):
-    """The file was executed; `period` is its PERIOD."""
-
-    period: float | None
-
-
-class _Result(NamedTuple):
-    number: int
-    tau: NDArray[np.float64]
-
-
-class _Failure(NamedTuple):
-    message: str
-    line: int | None
-    detail: str
 
 
 class Controller(NotCopied):
@@ -105,12 +89,18 @@ class Controller(NotCopied):
         parameters: Mapping[str, float] | None = None,
         seed: int = SEED,
         late: Callable[[str], None] | None = None,
+        printed: Callable[[Lines], None] | None = None,
     ):
         """`patience`: the time limit of a call in s; None for no limit. `parameters`, `seed`: see `load`.
 
-        `late` is called once, with a message, when a call or loading is waited for longer than 1 s.
+        `late` is called once, with a message, when a call or loading is waited for longer than 1 s. `printed` is called
+        with the lines that the file has printed, which also appear on standard error: pairs of the call's t, None while
+        loading, and the text.
         """
         self.path, self.model, self._patience, self._late = Path(path), model, patience, late
+        self._printed = printed
+        self.logged: Mapping[str, float] = {}
+        """What the last answer logged: numbers by name, NaN for one that has no value; empty without any."""
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe: Connection | None = None
         self._number = 0  # of the last question
@@ -132,7 +122,8 @@ class Controller(NotCopied):
         self._ready, self._returned, self._error = False, False, None
         self._loading, self._waiting, self._requested = True, False, perf_counter()
         self._limit = self._requested + FIRST
-        self._send(("load", str(self.path.resolve()), self.model, dict(parameters or {}), seed))
+        self.logged, wanted = {}, self._printed is not None
+        self._send(("load", str(self.path.resolve()), self.model, dict(parameters or {}), seed, wanted))
 
     def _start(self) -> None:
         self._pipe, other_end = multiprocessing.Pipe()
@@ -142,8 +133,9 @@ class Controller(NotCopied):
             os.set_handle_inheritable(other_end.fileno(), True)
             startup = subprocess.STARTUPINFO(lpAttributeList={"handle_list": [other_end.fileno()]})
             options = {"startupinfo": startup, "creationflags": subprocess.CREATE_NO_WINDOW}
+        program = f"from {controller_process.__name__} import main; main()"
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", f"from {__name__} import main; main()", str(other_end.fileno())],
+            [sys.executable, "-P", "-c", program, str(other_end.fileno())],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=files.environment() | {"PYTHONPATH": search_path()},
             **options,
         )  # fmt: skip
@@ -163,8 +155,8 @@ class Controller(NotCopied):
             message = self._receive(until)
             if message is None:
                 return None
-            if isinstance(message, _Result) and message.number == self._number:
-                self._returned, self._waiting = True, False
+            if isinstance(message, Result) and message.number == self._number:
+                self._returned, self._waiting, self.logged = True, False, message.logged or {}
                 return message.tau
 
     def wait(self) -> None:
@@ -196,31 +188,46 @@ class Controller(NotCopied):
         with suppress(OSError):  # `_receive` reports that it has ended
             self._pipe.send(message)
 
-    def _receive(self, until: float) -> _Ready | _Result | None:
+    def _receive(self, until: float) -> Ready | Result | None:
         """Return the next message, None if none arrives by `until`. Raises the controller's error."""
         if self._pipe is None:
             raise self._error or ControllerError(f"{self.path.name} has stopped; load it again")
         limit = np.inf if self._patience is None else self._limit
         try:
-            while not self._pipe.poll(min(max(0.0, min(until, limit) - perf_counter()), POLL_INTERVAL)):
-                if self._process is not None and _has_ended(self._process) and not self._pipe.poll(0):
-                    raise EOFError  # a process that it has started may still hold the pipe open
-                if perf_counter() < min(until, limit):
-                    self._report_late()
-                    continue
-                if until <= limit:
-                    return None
-                what = "control(t, q, v)" if self._ready else "loading it"
-                waited = perf_counter() - self._requested
-                raise self._failed(f"{self.path.name}: {what} has not come to an end in {waited:.1f} s, and was ended")
-            message = self._pipe.recv()
+            while self._await(self._pipe, until, limit):
+                message = self._pipe.recv()
+                if not isinstance(message, Printed):
+                    break
+                if self._printed is not None:
+                    self._printed(message.lines)
+                if perf_counter() > limit:
+                    raise self._too_slow()
+            else:
+                return None
         except (EOFError, OSError):
             raise self._failed(f"{self.path.name}: its process has ended by itself") from None
-        if isinstance(message, _Failure):
+        if isinstance(message, Failure):
             raise self._failed(*message)
-        if isinstance(message, _Ready):
+        if isinstance(message, Ready):
             self._ready, self._loading, self._period = True, False, message.period
         return message  # type: ignore[no-any-return]
+
+    def _await(self, pipe: Connection, until: float, limit: float) -> bool:
+        """Return whether a message arrives by `until`. Raises EOFError, and ControllerError after the time `limit`."""
+        while not pipe.poll(min(max(0.0, min(until, limit) - perf_counter()), POLL_INTERVAL)):
+            if self._process is not None and _has_ended(self._process) and not pipe.poll(0):
+                raise EOFError  # a process that it has started may still hold the pipe open
+            if perf_counter() < min(until, limit):
+                self._report_late()
+            elif until <= limit:
+                return False
+            else:
+                raise self._too_slow()
+        return True
+
+    def _too_slow(self) -> ControllerError:
+        what, waited = "control(t, q, v)" if self._ready else "loading it", perf_counter() - self._requested
+        return self._failed(f"{self.path.name}: {what} has not come to an end in {waited:.1f} s, and was ended")
 
     def _report_late(self) -> None:
         if self._late is not None and perf_counter() > self._requested + LATE:
@@ -259,14 +266,14 @@ class OwnController:
 
     def load(self, parameters: Mapping[str, float], seed: int) -> None:
         """Execute the file. Raises ControllerError."""
-        _forget(self._known)
+        forget(self._known)
         try:
-            module = _execute(str(self.path.resolve()), self._model, parameters, seed)
-            self._control, self._period = module.control, _period(module)
+            module = execute(str(self.path.resolve()), self._model, parameters, seed)
+            self._control, self._period = module.control, period_of(module)
         except BaseException as error:  # SystemExit too
-            raise ControllerError(*_failure(error, str(self.path.resolve()))) from None
+            raise ControllerError(*failure_of(error, str(self.path.resolve()))) from None
         finally:
-            _end_copies(self._mine)
+            end_copies(self._mine)
 
     def wait(self) -> None:
         """Do nothing: it is loaded."""
@@ -278,11 +285,11 @@ class OwnController:
     def __call__(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:
         """Return τ (nv,), N m or N. Raises ControllerError."""
         try:
-            return efforts(self._control(float(t), np.array(q, float), np.array(v, float)), self._model.nv)
+            return answer_of(self._control(float(t), np.array(q, float), np.array(v, float)), self._model.nv, set())[0]
         except BaseException as error:
-            raise ControllerError(*_failure(error, str(self.path.resolve()))) from None
+            raise ControllerError(*failure_of(error, str(self.path.resolve()))) from None
         finally:
-            _end_copies(self._mine)
+            end_copies(self._mine)
 
     def end(self) -> None:
         """Do nothing: it ends with its process."""
@@ -306,137 +313,3 @@ def _has_ended(process: subprocess.Popen[bytes]) -> bool:
     if sys.platform == "win32" or not hasattr(os, "waitid"):  # as on macOS before Python 3.13
         return process.poll() is not None
     return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-
-
-def main() -> None:
-    """Run the controller's process; the parent's end closes its standard input."""
-    with suppress(OSError):  # if memory runs out, Linux ends this process, not the one with the run
-        Path("/proc/self/oom_score_adj").write_text("1000")
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program, which then ends this process too
-    sys.stdout = sys.stderr  # a file's prints are not output of the program
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    _serve(Connection(int(sys.argv[1])))
-
-
-def _end_with_parent() -> None:
-    try:
-        os.read(0, 1)
-    except OSError:  # the file has closed it: the pipe reports it too
-        return
-    _end_all()
-
-
-def _end_all() -> NoReturn:
-    """End this process and all that it has started, once the pipe or standard input reports the parent's end."""
-    if sys.platform != "win32":
-        os.killpg(0, signal.SIGKILL)
-    os._exit(1)
-
-
-def _serve(pipe: Connection) -> None:
-    """Load and call, as requested by the program."""
-    control: Callable[..., Any] | None = None
-    path, nv, known, mine = "", 0, set(sys.modules), os.getpid()
-    while True:
-        try:
-            kind, *rest = pipe.recv()
-        except (EOFError, OSError):
-            _end_all()
-        try:
-            if kind == "load":
-                path, model, parameters, seed = rest
-                nv, control = model.nv, None
-                _forget(known)
-                module = _execute(path, model, parameters, seed)
-                _end_copies(mine)
-                control = module.control
-                pipe.send(_Ready(_period(module)))
-            elif control is not None:
-                number, t, q, v = rest
-                tau = efforts(control(t, q, v), nv)
-                _end_copies(mine)
-                pipe.send(_Result(number, tau))
-        except BaseException as error:  # SystemExit too: any error of a file is reported
-            _end_copies(mine)
-            with suppress(OSError):
-                pipe.send(_failure(error, path))
-            control = None
-
-
-def _end_copies(mine: int) -> None:
-    """End a copy of the process that the file made by `os.fork`: only the original may respond."""
-    if os.getpid() != mine:
-        os._exit(0)
-
-
-def _forget(known: set[str]) -> None:
-    """Forget modules that are not `known` and not installed, the user's own, so that their state starts over."""
-    libraries = (sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
-    installed = *libraries, *site.getsitepackages(), site.getusersitepackages(), str(Path(__file__).parent)
-    places = [Path(place).resolve() for place in installed]
-    for name in set(sys.modules) - known:
-        module = sys.modules[name]
-        where = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", ())), None)
-        if where and not any(Path(where).resolve().is_relative_to(place) for place in places):
-            del sys.modules[name]
-    importlib.invalidate_caches()
-
-
-def _execute(path: str, model: Model, parameters: Mapping[str, float], seed: int) -> ModuleType:
-    """Return the file's module, freshly executed and started."""
-    linecache.checkcache(path)
-    random.seed(seed)
-    np.random.seed(seed)
-    module = ModuleType(NAME)
-    module.__file__ = path
-    sys.modules[NAME] = module  # where dataclasses and pickle look up a class's module
-    exec(compile(content(path), path, "exec"), module.__dict__)
-    if not callable(getattr(module, "control", None)):
-        raise AttributeError(f"{Path(path).name} has no function control(t, q, v)")
-    for name, value in parameters.items():
-        _replace(module, name, value)
-    if callable(getattr(module, "start", None)):
-        module.start(model)
-    return module
-
-
-def _replace(module: ModuleType, name: str, value: float) -> None:
-    """Replace a number that the file assigns; an int stays an int if the value is whole."""
-    own = module.__dict__.get(name)
-    if not isinstance(own, int | float) or isinstance(own, bool):
-        problem = "not a number" if name in module.__dict__ else "missing"
-        raise ValueError(f"the parameter {name} is {problem}; assign it a number at the top level, {name} = 1.0")
-    module.__dict__[name] = int(value) if isinstance(own, int) and float(value).is_integer() else float(value)
-
-
-def _period(module: ModuleType) -> float | None:
-    period = getattr(module, "PERIOD", None)
-    if period is None:
-        return None
-    if not (isinstance(period, int | float) and np.isfinite(period) and period > 0):
-        raise ValueError(f"PERIOD is {period!r}; expected a positive number of seconds")
-    return float(period)
-
-
-def _short(words: str) -> str:
-    return words if len(words) <= MAX_MESSAGE else f"{words[:MAX_MESSAGE]} …"
-
-
-def _failure(error: BaseException, path: str) -> _Failure:
-    """Return the error, with the file's line that is deepest in the traceback."""
-    try:
-        words = str(error)
-    except BaseException:  # SystemExit too
-        words = "its message cannot be read"
-    wording = _short(f"{type(error).__name__}: {words}" if words else type(error).__name__)
-    name, detail = Path(path).name, "".join(traceback.format_exception(error))[-MAX_TRACEBACK:]
-    if isinstance(error, SyntaxError) and error.filename == path:
-        wording = _short(f"SyntaxError: {error.msg}: {(error.text or '').strip()}")
-        return _Failure(f"{name}, line {error.lineno}: {wording}", error.lineno, detail)
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
-    if not frames and isinstance(error, OSError) and error.filename == path:
-        wording = f"it cannot be read: {error.strerror}; put the file back, or load another one"
-    if not frames:
-        return _Failure(f"{name}: {wording}", None, detail)
-    line = frames[-1].lineno
-    return _Failure(f"{name}, line {line}: {wording} ({_short(frames[-1].line or '')})", line, detail)

@@ -14,6 +14,7 @@ from engine import validation
 from engine.controller import Controller
 from engine.device_arrays import on_device, to_host
 from engine.divergence import Diverged
+from engine.logged import Logged, logged_of, names_in, table_of_logged
 from engine.model import Model
 from engine.parameters import Parameters
 from engine.real_numbers import reals
@@ -32,7 +33,9 @@ class Trajectory:
     `tau` is the control during the step that ends at the sample; of a recorded run it is the drives' effort, including
     gains. The first sample is the start. Arrays that were not kept are None. q, v and tau are arrays of the
     simulation's device and number type, `time` is NumPy's. `wrench` (samples, links, 6) are the external wrenches in
-    that step, as `Simulation.wrench`, on the links of a recorded run that have any: `wrench_links`.
+    that step, as `Simulation.wrench`, on the links of a recorded run that have any: `wrench_links`. `logged` (samples,
+    names) are the numbers that were logged in that step under `logged_names`, see `Simulation.logged`, NaN where one
+    had none; None if there are no names. They are the program's, and not those of one robot of a batch.
     """
 
     time: Array
@@ -41,6 +44,8 @@ class Trajectory:
     tau: Any
     wrench: Any = None
     wrench_links: tuple[str, ...] = ()
+    logged: Array | None = None
+    logged_names: tuple[str, ...] = ()
 
 
 def rollout(
@@ -169,7 +174,7 @@ class Recorder:
             self._held = controller.every(simulation.dt)
             self._controls = np.zeros((1, steps, simulation.model.nv)) if keep else None
         model, samples = simulation.model, steps // every if keep else 0
-        self._keep = keep
+        self._keep, self._logged = keep, list[Logged | None]()  # what was logged in each step
         self._q, self._v = (np.empty((simulation.batch, samples + 1, width)) for width in (model.nq, model.nv))
         self._q[:, 0], self._v[:, 0] = map(to_host, (simulation.q, simulation.v))
         self._phases: list[dict[str, float]] = []
@@ -204,6 +209,7 @@ class Recorder:
             effort = controller(simulation.time, q, v)
             if self._controls is not None:
                 self._controls[:, done : done + n] = effort
+                self._logged += [logged_of(controller.logged)] * n
             record = simulation.empty(1, n + 1, q.size), simulation.empty(1, n + 1, v.size)
             sound, failure = self._advanced(n, simulation.array(np.tile(effort, (1, n, 1))), 1, record)
             sampled = np.arange(done + 1, done + sound + 1)
@@ -270,4 +276,7 @@ class Recorder:
             tau[:, 1:] = self._controls[:, every - 1 :: every][:, : n - 1]
         time = np.arange(n) * (every * self._simulation.dt)
         q, v, tau = (x[0] if batch == 1 else x for x in (self._q[:, :n], self._v[:, :n], tau))
-        return Trajectory(time, q, v, tau)
+        logged = [*self._logged[:1], *self._logged[every - 1 :: every]][:n]
+        names = names_in(logged)
+        table = table_of_logged(logged, names) if names else None
+        return Trajectory(time, q, v, tau, logged=table, logged_names=names)

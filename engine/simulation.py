@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from engine.device_arrays import on_device, to_host
 from engine.divergence import DIVERGED, Diverged, described
 from engine.frame import FrameReader
 from engine.kernels.collision.touching_pairs import touching_pairs
+from engine.logged import named_numbers
 from engine.model import Model
 from engine.parameters import Parameters
 from engine.scene import Contacts, Scene, cached_hulls
@@ -105,6 +108,8 @@ class Simulation:
         self.threads = self._stepper.threads
         self._busy = False
         self._watcher: Callable[[bool], None] | None = None
+        self._logged: Mapping[str, float] = MappingProxyType({})
+        self._names = set[str]()  # of all that was logged since the reset
         self.reset(q, v)
         scalar = model.q_of_v >= 0
         self.target[:, scalar] = self.q[:, model.q_of_v[scalar]]
@@ -113,7 +118,8 @@ class Simulation:
         """Return to time 0, at q (nq,) or (batch, nq), by default the neutral one, and v, by default rest.
 
         With `robots`, a mask (batch,) or indices, reset those robots only: q is (nq,) or has a row for each of them.
-        Time continues, the others step to the same bits as without it, and frozen robots among them are freed.
+        Time continues, the others step to the same bits as without it, and frozen robots among them are freed. What
+        was `logged` is dropped unless time continues.
         `tau`, `target` and `wrench` are kept. Raises ValueError for states that do not fit and invalid robots.
         """
         chosen = None if robots is None else _chosen(robots, self.batch)
@@ -127,7 +133,7 @@ class Simulation:
                 raise ValueError(f"{name} has {rows} rows; expected one state or {many}, {what}")
         if chosen is None:
             self._stepper.start(*start)
-            self.steps = 0
+            self.steps, self._logged, self._names = 0, MappingProxyType({}), set()
         else:
             self._stepper.restart(chosen, *start)
         if self._watcher is not None:
@@ -192,6 +198,26 @@ class Simulation:
     def takes_wrenches(self) -> bool:
         """Whether `wrench` has been used."""
         return self._stepper.takes_wrenches
+
+    @property
+    def logged(self) -> Mapping[str, float]:
+        """Numbers of the program that steps this, by name, for recordings, runs and plots; no step reads them.
+
+        Set them together, ``sim.logged = {"phase": 0.2, "height error [m]": 0.01}``, or one with `log`; they stay until
+        set again, or a reset or restore. NaN is one that has no value now. Raises ValueError in one sentence for more
+        than 256 names in a run, for names that are no text of 1 to 80 printable characters, and for infinite or other
+        values.
+        """
+        return self._logged
+
+    @logged.setter
+    def logged(self, numbers: Mapping[str, float]) -> None:
+        checked = named_numbers(numbers, self._names)
+        self._logged = MappingProxyType({sys.intern(name): number for name, number in checked.items()})
+
+    def log(self, name: str, number: float) -> None:
+        """Set one of the `logged` numbers."""
+        self.logged = {**self._logged, name: number}
 
     @property
     def diverged(self) -> Any:
@@ -267,7 +293,7 @@ class Simulation:
             self.wrench[:] = self.array(checkpoint.wrench)
         elif self.takes_wrenches:
             self.wrench[:] = 0.0
-        self.steps = checkpoint.steps
+        self.steps, self._logged = checkpoint.steps, MappingProxyType({})
         if self._watcher is not None:
             self._watcher(True)
 

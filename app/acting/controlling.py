@@ -7,6 +7,7 @@ saved again, a reset, or another time step.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
@@ -19,6 +20,7 @@ from app.simulation.messages import ControllerChanged, Event, Snapshot
 from app.simulation.running import Running
 
 SHORT = 0.02  # s to wait for a result before commands are processed
+MAX_LINES = 2000  # printed lines that are kept for the window
 LATE = 1.0  # s until a missing result is reported
 NEWEST_WEIGHT = 0.2  # of the newest call in the average duration
 
@@ -38,6 +40,8 @@ class Controlling(Attachment):
         self._since, self._late = 0.0, False  # the time of the call, and whether it was reported as late
         self._cost: tuple[float, float] | None = None  # see `Snapshot.control`
         self._of: tuple[engine.Model, float] | None = None  # the robot and the time step
+        self.printed: deque[tuple[float | None, str]] = deque(maxlen=MAX_LINES)
+        """The newest lines that the file has printed, with the time of the call, s, None while it was loaded."""
 
     @property
     def inputs(self) -> str:
@@ -61,6 +65,7 @@ class Controlling(Attachment):
         self.close()
         if had:
             running.set_all("tau", np.zeros_like(running.tau))
+            running.simulation.logged = {}
             self.send_event(ControllerChanged(""))
 
     def close(self) -> None:
@@ -75,7 +80,7 @@ class Controlling(Attachment):
         self._since, self._late, self._cost = perf_counter(), False, None
         try:
             if self._controller is None:
-                self._controller = engine.Controller(self._path, running.simulation.model)
+                self._controller = engine.Controller(self._path, running.simulation.model, printed=self.printed.extend)
             else:
                 self._controller.load()
         except engine.ControllerError as error:
@@ -107,6 +112,7 @@ class Controlling(Attachment):
     def _fail(self, error: engine.ControllerError, running: Running) -> None:
         self.close()
         running.set_all("tau", np.zeros_like(running.tau))
+        running.simulation.logged = {}
         self.send_event(ControllerChanged(self._path, str(error), error.detail, line=error.line))
 
     def after_jump(self, running: Running) -> None:
@@ -166,6 +172,8 @@ class Controlling(Attachment):
         self._cost = average, every * running.simulation.dt
         self._report_ready()
         running.set_all("tau", tau)
+        if controller.logged or running.simulation.logged:
+            _log(controller, running.simulation)
         return every
 
     def _report_late(self, loading: bool = False) -> None:
@@ -178,6 +186,13 @@ class Controlling(Attachment):
 
     def show(self, frame: Snapshot) -> None:
         frame.control = self._cost
+
+
+def _log(controller: engine.Controller, simulation: engine.Simulation) -> None:
+    try:
+        simulation.logged = controller.logged
+    except ValueError as problem:  # the files that drove this run have logged too many names together
+        raise engine.ControllerError(f"{controller.path.name}: {problem}") from None
 
 
 class ControllerControls:
@@ -213,6 +228,11 @@ class ControllerControls:
     def drives(self) -> bool:
         """Whether a controller drives the joints, which one that has failed does not."""
         return bool(self.path) and not self.problem
+
+    def printed(self) -> list[tuple[float | None, str]]:
+        """Return the lines that the file has printed since the last call, see `Controlling.printed`."""
+        lines = self._controlling.printed
+        return [lines.popleft() for _ in range(len(lines))]
 
     def drop_efforts(self) -> None:
         """Set the efforts to zero, of which those of a recorded frame were a controller's."""

@@ -30,6 +30,8 @@ class Opening:
         """Whether the file was allowed to run any Python, if it was a xacro file."""
         self.loading = ""
         """The path of the file being loaded; empty if none."""
+        self.doing = ""
+        """What is done to the objects around the robot, as Undo names it, where that is why it is loaded."""
         self.reading: tuple[str, ...] = ()
         """The collision meshes of the robot being loaded, in the order in which they are read."""
         self.package_dirs: tuple[str, ...] = ()
@@ -50,7 +52,7 @@ class Opening:
     ) -> None:
         """Load a robot or a run, see `Workbench.open`; if that fails, the current one plays on if it was `playing`."""
         self._plays_on_refusal = playing or (bool(self.loading) and self._plays_on_refusal)
-        self._file, self.floating, self._trusted = "", floating, trust_xacro
+        self._file, self.floating, self._trusted, self.doing = "", floating, trust_xacro, ""
         if isinstance(source, engine.Model):
             self.loading = source.source or source.name
         else:
@@ -74,9 +76,9 @@ class Opening:
         else:
             self._worker.open(*arguments, lambda load: loader_with_parts(load, parts or (lambda _: ())))
 
-    def exchange(self, model: engine.Model, floating: bool) -> None:
-        """Start a new run with another model, under the current file's name if there is one."""
-        self.loading, self._leaves, self.floating = self.path, False, floating
+    def exchange(self, model: engine.Model, floating: bool, doing: str) -> None:
+        """Start a new run with another model, under the current file's name if there is one; `doing` says why."""
+        self.loading, self._leaves, self.floating, self.doing = self.path, False, floating, doing
         source = self.path if Path(self.path).is_file() else model
         self._worker.open(
             source, self._robot.settings, floating, (), self.trusted, opener=lambda _: lambda *_, **__: model

@@ -25,8 +25,9 @@ from app.simulation.worker import Worker
 Load = Callable[..., engine.Model]
 Parts = Callable[[Load], Sequence[engine.Part]]
 """Returns parts, given a function such as `engine.load` to read their files."""
-Exchange = Callable[[engine.Model, bool], None]
-"""Starts a new run with another model of the robot and its surroundings, and whether its root link was set free."""
+Exchange = Callable[[engine.Model, bool, str], None]
+"""Starts a new run with another model of the robot and its surroundings, given whether its root was set free, and why.
+"""
 
 
 class RemovedObjects(NamedTuple):
@@ -90,12 +91,12 @@ class Surroundings:
             scene = replace(after.settings.scene, obstacles=tuple(obstacles))
             after = replace(after, settings=replace(after.settings, scene=scene))
         self.actions.report(Action(reported, before, replace(after, parts=model.parts)))
-        self._exchange(model, before.floating)
+        self._exchange(model, before.floating, reported)
         return after
 
     def restore(self, state: State) -> State:
         """Set robot and parts of a state, in a new run from time zero; followed by a `Loaded` event."""
-        self._exchange(_compose(state, state.parts[1:]), state.floating)
+        self._exchange(_compose(state, state.parts[1:]), state.floating, "Change the objects")
         return state
 
     def left_by(self, event: Loaded) -> RemovedObjects | None:

@@ -32,14 +32,14 @@ from app.desktop import theme
 from app.desktop.layouts import vertical
 from app.reasons import reason
 
-ROBOTS = "Robots, runs and sessions (*.urdf *.xacro *.xml *.npz *.catena);;All files (*)"
+ROBOTS = "Robots, runs and sessions (*.urdf *.xacro *.xml *.npz *.catena *.zip);;All files (*)"
 SIZE = QSize(1440, 900)
 MAX_SCREEN_SHARE = 0.94  # of the screen, at most, for a new window
 NAME_WIDTH = 300  # px
 MAX_NAME = 60  # characters; a menu is as wide as the longest in it
 WRITTEN = {
     ".png": "a picture", ".mp4": "a video", ".csv": "a table",
-    ".npz": "a run", ".catena": "a session", ".urdf": "a robot",
+    ".npz": "a run", ".catena": "a session", ".urdf": "a robot", ".zip": "a session with its robot",
 }  # fmt: skip
 """What the program writes under names with these endings, and under no others of them."""
 NAMELESS = "a {} needs a name; type at least one letter"

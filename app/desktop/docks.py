@@ -249,6 +249,8 @@ class Docks(QObject):
 
     def _set_apart(self, dock: QDockWidget, floats: bool) -> None:
         """Set a dock that its button has torn off apart from its place, where it would look as if it were docked."""
+        dock.style().unpolish(dock)  # a floating dock has a border
+        dock.style().polish(dock)
         if floats and not self._restores and not QApplication.mouseButtons():  # else it is dragged
             self._shrink(dock)
 

@@ -16,6 +16,7 @@ from app.features.batch_view import BatchView
 from app.features.camera_views import CameraViews
 from app.features.compare_view import CompareView
 from app.features.contact_view import ContactView
+from app.features.controller_output import ControllerOutput
 from app.features.controller_view import ControllerView
 from app.features.copying import Copying
 from app.features.diagnostics_view import DiagnosticsView
@@ -51,6 +52,7 @@ from app.features.run_exports import RunExports
 from app.features.scene_view import SceneView
 from app.features.second_robot_view import SecondRobotView
 from app.features.self_collision_view import SelfCollisionView
+from app.features.session_archive_view import SessionArchiveView
 from app.features.sessions import Sessions
 from app.features.shortcuts_sheet import ShortcutsSheet
 from app.features.simulation_choices import SimulationChoices
@@ -92,6 +94,7 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     TrajectoryDrives,
     ControllerView,
     OfferedController,
+    ControllerOutput,
     WrenchView,
     TimeView,
     RunExports,
@@ -112,6 +115,7 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     XacroArguments,
     Generating,
     Sessions,
+    SessionArchiveView,
     Preferences,
     PaletteView,
     LessonView,

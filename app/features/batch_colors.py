@@ -16,7 +16,7 @@ from app.jobs.background import Background
 from app.picture.crowd import COLORINGS, ENERGY
 from app.plotting.batch_values import batch_values
 from app.plotting.catalogue import Catalogue
-from app.plotting.quantities import Quantity, Unit
+from app.plotting.quantities import LOGGED, Quantity, Unit
 from app.plotting.second_quantities import is_sampled
 from app.simulation.batch_spread import factors
 from app.simulation.messages import Snapshot
@@ -59,7 +59,8 @@ class BatchColors:
     def offer(self, catalogue: Catalogue, plotted: Sequence[Quantity]) -> tuple[str, ...]:
         """Take the robot's quantities and the plotted ones; return the names that colour a batch."""
         self._catalogue = catalogue
-        self._quantities = {each.label: each for each in plotted if not each.relative and is_sampled(each)}
+        of_robots = (each for each in plotted if is_sampled(each) and each.subject != LOGGED)
+        self._quantities = {each.label: each for each in of_robots if not each.relative}
         return (*COLORINGS, MASS, FRICTION, *(each for each in self._quantities if each not in COLORINGS))
 
     def unit(self, coloring: str) -> Unit:

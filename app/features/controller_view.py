@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from PyQt6.QtCore import QEvent, QObject, Qt, QTimer
+from PyQt6.QtCore import QEvent, QObject, Qt, QTimer, pyqtSignal
 from PyQt6.QtWidgets import QLabel
 
 from app.desktop import theme
@@ -32,11 +32,14 @@ SLOW_TIP = (
 )
 SLOW_SHARE = 0.5  # share of the time spent, from which a controller is the cause of a slow simulation
 REFRESH = 0.5  # s between two looks at its share
-RUNS = "{} drives the joints; it is reloaded when it is saved and at each reset"
+RUNS = "{} drives the joints; it is reloaded when it is saved and at each reset; a click shows what it prints"
 
 
 class ControllerView(QObject):
     """Passes a file to `Workbench.controller`, only when the user selects it."""
+
+    clicked = pyqtSignal()
+    """The name of a controller that has not failed was clicked."""
 
     def __init__(self, window: Window):
         super().__init__(window)
@@ -59,9 +62,11 @@ class ControllerView(QObject):
         window.refreshed.connect(self._show)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Show why the controller failed where its label is clicked."""
+        """Show why the controller failed, else what it has printed, where its label is clicked."""
         if event.type() == QEvent.Type.MouseButtonRelease and self._bench.controller.problem:
             self._window.docks.show_in_front("Diagnostics")
+        elif event.type() == QEvent.Type.MouseButtonRelease:
+            self.clicked.emit()
         return super().eventFilter(watched, event)
 
     def _ask(self) -> None:

@@ -68,6 +68,23 @@ class DriveView:
         window.menus.context.offer("act", self._put_zero, JOINT)
         window.menus.context.offer("drive", self._put_drive, JOINT)
 
+    def kept(self) -> dict[str, Any]:
+        """Return effort limit, null for none, friction and damping of joints that have their own, for a session."""
+        robot = self._bench.robot
+        names = robot.model.coordinate_names if robot.model is not None else ()
+        own = {names[v]: [limit if math.isfinite(limit) else None, *more] for v, limit, *more in robot.settings.joints}
+        return {"joints": own}
+
+    def restore(self, session: dict[str, Any]) -> None:
+        """Set a session's own numbers of joints; a recorded frame that is shown has its own."""
+        bench = self._bench
+        rows = {row.effort_v: k for k, row in enumerate(bench.robot.coordinates) if row.driveable}
+        names = {name: v for v, name in enumerate(bench.robot.model.coordinate_names) if v in rows}
+        read = _own_joints(session.get("joints", {}))
+        own = {rows[names[name]]: OwnJoint(names[name], *numbers) for name, numbers in read.items() if name in names}
+        if not bench.replay.active and tuple(sorted(own.values())) != bench.robot.settings.joints:
+            bench.joints.set_own({k: own.get(k) for k in rows.values()})
+
     def _put_zero(self, menu: QMenu, joint: Clicked) -> None:
         menu.addSeparator()
         zero = menu.addAction("Move to &zero", lambda: self._table.moved.emit(joint.number, 0.0))
@@ -266,3 +283,17 @@ class DriveView:
                     bench.joints.set_joint_drive(k, replace(drives[k], weight=on))
 
         self._act(carry)
+
+
+def _own_joints(kept: object) -> dict[str, tuple[float, float, float]]:
+    """Return effort limit, friction and damping by joint of a session's entry. Raises ValueError for another entry."""
+    own = {}
+    for name, numbers in kept.items() if isinstance(kept, dict) else {"joints": kept}.items():
+        every = numbers if isinstance(numbers, list) else []
+        every = [math.inf, *every[1:]] if every[:1] == [None] else every
+        plain = all(isinstance(x, int | float) and not isinstance(x, bool) for x in every)
+        if not plain or len(every) != 3 or not min(every) >= 0:
+            wanted = "expected its effort limit, friction and damping, of 0 or more"
+            raise ValueError(f"the numbers of {name:.60} came as {numbers!r:.60}; {wanted}")
+        own[name] = (float(every[0]), float(every[1]), float(every[2]))
+    return own

@@ -28,7 +28,7 @@ class GhostInPlots:
         self._ghosts, self._bench, self._panel, self._changed = (
             window.feature(GhostView), window.workbench, panel, changed,
         )  # fmt: skip
-        self._curves = nothing("")
+        self._curves, self._series = nothing(""), dict[str, Series]()  # by kind
         self._wanted: GhostRun | None = None
         self._work: Background[GhostCurves] = Background("ghost curves", nothing)
         self._timer = QTimer(window, interval=POLL_INTERVAL, timeout=self._poll)
@@ -57,8 +57,7 @@ class GhostInPlots:
         found = self._curves
         if found.wanted is None or (found.wanted.run, found.wanted.ghost) != (run, ghost):
             return {}
-        values = {"ghost deviation": found.deviation, "ghost energy": found.energy}
-        return {each: Series().filled(found.time, values[each.kind]) for each in plotted}
+        return {each: self._series[each.kind] for each in plotted}
 
     def explain(self, recorded: bool) -> None:
         """Say in the heads of plots of the ghost why their curves are empty, in a `recorded` run or live."""
@@ -81,7 +80,8 @@ class GhostInPlots:
     def _poll(self) -> None:
         if (found := self._work.poll()) is not None:
             if found.problem or found.wanted is self._wanted:
-                self._curves = found
+                self._curves, values = found, {"ghost deviation": found.deviation, "ghost energy": found.energy}
+                self._series = {kind: Series().filled(found.time, each) for kind, each in values.items()}
                 self._changed()
             else:
                 self._begin()

@@ -6,18 +6,12 @@ from collections import deque
 from dataclasses import dataclass
 from datetime import datetime
 
-from PyQt6.QtCore import Qt
-from PyQt6.QtGui import QGuiApplication
-from PyQt6.QtWidgets import QDialog, QPlainTextEdit, QPushButton
-
-from app.desktop import type_scale
 from app.desktop.actions import make_action
-from app.desktop.layouts import horizontal, vertical
+from app.desktop.text_window import TextWindow
 from app.features.window_type import Window
 from app.simulation.messages import Event, Loaded, Refused, Stopped
 
 KEPT = 2000  # messages
-SIZE = (760, 460)  # px
 
 
 @dataclass(frozen=True)
@@ -44,8 +38,7 @@ class LogView:
         window.statusBar().messageChanged.connect(self._take)
         window.happened.connect(self._on_event)
         window.loaded.connect(self._on_event)
-        self.dialog: QDialog | None = None
-        self._text: QPlainTextEdit
+        self.dialog: TextWindow | None = None
 
     def _take(self, message: str) -> None:
         """Append a message of the status bar, unless it says how far something is."""
@@ -60,7 +53,7 @@ class LogView:
             return  # repeated unchanged
         self.entries.append(Entry(datetime.now().astimezone(), text, detail))
         if self.dialog is not None:
-            self._text.appendPlainText(str(self.entries[-1]))
+            self.dialog.add(str(self.entries[-1]))
 
     def _on_event(self, event: Event) -> None:
         match event:
@@ -79,33 +72,5 @@ class LogView:
     def show(self) -> None:
         """Open the log, or bring it to the front."""
         if self.dialog is None:
-            self.dialog = self._make()
-        self._text.setPlainText(self.text)
-        self._text.moveCursor(self._text.textCursor().MoveOperation.End)
-        self.dialog.show()
-        self.dialog.raise_()
-        self.dialog.activateWindow()
-
-    def _make(self) -> QDialog:
-        dialog = QDialog(self._window, windowTitle="Log")
-        dialog.resize(*SIZE)
-        self._text = QPlainTextEdit(dialog)  # given its parent here, since reparenting would lose the font
-        self._text.setReadOnly(True)
-        self._text.setMaximumBlockCount(4 * KEPT)
-        self._text.setFont(type_scale.fixed_font())
-        self._text.setAccessibleName("log")
-        copy, clear, close = (QPushButton(name) for name in ("&Copy all", "C&lear", "Close"))
-        copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.text))
-        clear.clicked.connect(self._clear)
-        close.clicked.connect(dialog.close)
-        for button in (copy, clear):
-            button.setAutoDefault(False)
-        close.setDefault(True)
-        buttons = horizontal(copy, clear, 1)
-        buttons.addWidget(close, 0, Qt.AlignmentFlag.AlignRight)
-        vertical(self._text, buttons, of=dialog)
-        return dialog
-
-    def _clear(self) -> None:
-        self.entries.clear()
-        self._text.clear()
+            self.dialog = TextWindow(self._window, "Log", 4 * KEPT, lambda: self.text, self.entries.clear)
+        self.dialog.open_whole()

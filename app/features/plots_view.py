@@ -56,6 +56,7 @@ class PlotsView:
         self._robot, self._name = 0, ""  # the robot's index in a batch, and its name
         self._watched: tuple[Quantity, ...] | None = ()
         self._active, self._catalogue = False, Catalogue()
+        self._logged: tuple[str, ...] = ()  # the names of logged numbers in the catalogue
         self._shown: engine.Run | None = None  # the recorded run shown
         self._last = 0  # its last frame when its curves were requested
         self._curves: dict[Quantity, Series] = {}  # computed from that run
@@ -75,7 +76,7 @@ class PlotsView:
             lambda on: self.panel.list.search.setFocus() if on else window.viewport.setFocus()
         )
         window.docks["Plots"].visibilityChanged.connect(self._set_seen)
-        window.feature(SecondRobotView).changed.connect(self._take_second)
+        window.feature(SecondRobotView).changed.connect(self._take_others)
         self._ghost = GhostInPlots(window, self.panel, self._show_again)
         self._joints: tuple[OwnJoint, ...] = ()
         window.loaded.connect(self._set_robot)
@@ -99,15 +100,18 @@ class PlotsView:
         self._remember()
         self._bench.probe.take()
         self._forget_run()
-        kept, self._name, self._robot = self.panel.layout_keys, event.model.name, 0
+        kept, self._name, self._robot, self._logged = self.panel.layout_keys, event.model.name, 0, ()
         self._set_quantities(event.model, event.settings.joints, self._remembered().get(self._name, kept))
 
     def _set_quantities(
         self, model: engine.Model, joints: tuple[OwnJoint, ...], plots: Sequence[Sequence[str]]
     ) -> None:
         self._watched, self._joints = (), joints
-        self._catalogue = catalogue(with_joints(model, joints), ghost=True, second=self._second)
+        self._catalogue = self._catalogue_of(model)
         self.panel.set_quantities(self._catalogue, plots)
+
+    def _catalogue_of(self, model: engine.Model) -> Catalogue:
+        return catalogue(with_joints(model, self._joints), ghost=True, second=self._second, logged=self._logged)
 
     def _follow_limits(self) -> None:
         """Take the effort limits that were set since, of which the plots draw lines."""
@@ -120,11 +124,20 @@ class PlotsView:
     def _second(self) -> engine.Model | None:
         return self._window.feature(SecondRobotView).model
 
-    def _take_second(self) -> None:
-        """Offer the second robot's quantities, and plot again those of the last plots; end those of one that left."""
+    def _take_logged(self) -> None:
+        """Offer numbers that were logged first in the run that is shown, or in the newest."""
+        replay, known = self._bench.replay, dict.fromkeys(self._logged)
+        for run in (replay.chosen, replay.newest):
+            known.update({} if run is None else dict.fromkeys(run.logged_names))
+        if len(known) > len(self._logged):
+            self._logged = tuple(known)
+            self._take_others()
+
+    def _take_others(self) -> None:
+        """Offer the second robot's and logged quantities, plot again those of the last plots, end those that left."""
         if (model := self._bench.robot.model) is None:
             return
-        self._catalogue = catalogue(with_joints(model, self._joints), ghost=True, second=self._second)
+        self._catalogue = self._catalogue_of(model)
         if all(self._catalogue.named(each.key) for each in self.panel.quantities if is_of_second(each)):
             self.panel.list.set_quantities(self._catalogue)
         else:
@@ -144,6 +157,7 @@ class PlotsView:
             self._forget_run()  # before the new robot's curves are requested
             self._watch()
         self.panel.robot_name = "" if frame.batch is None else f"robot {frame.robot}"
+        self._take_logged()
         present = self._present
         if frame.recorded and present is None:
             self._show_time(frame.time)

@@ -145,6 +145,8 @@ def _chosen(name: str, requested: str) -> str:
 
 
 def _busy(bench: Workbench) -> str:
+    if bench.opening.loading and bench.opening.doing:
+        return f"{bench.opening.doing} …"
     if bench.opening.loading:
         return f"Loading {Path(bench.opening.loading).name} …{_hull(tuple(map(Path, bench.opening.reading)))}"
     if bench.computation.compiling:

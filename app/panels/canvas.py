@@ -170,7 +170,7 @@ class Canvas(QWidget):
             return f"{value:.1e}"
         exponent = self._exponent()
         span = (self.values[1] - self.values[0]) / 10**exponent
-        digits = min(max(2 - math.floor(math.log10(span)), 0), 6) if self.unit.label else 0
+        digits = 0 if self.unit.whole else min(max(2 - math.floor(math.log10(span)), 0), 6)
         text = f"{value / 10**exponent:.{digits}f} {PREFIXES[exponent]}{self.unit.label}".rstrip()
         return text[1:] if float(text.split()[0]) == 0 and text.startswith("-") else text
 

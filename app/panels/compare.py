@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 
 from PyQt6.QtCore import Qt, QTimer, pyqtSignal
 from PyQt6.QtGui import QGuiApplication, QPainter, QPaintEvent
@@ -29,6 +30,7 @@ from app.jobs.comparing import Comparing, Report
 from app.panels.bars import BarView
 from app.panels.compare_form import CompareForm
 from app.panels.growth import GrowthView, crossing_text
+from app.panels.vector_drawing import SUFFIXES
 
 REFRESH = 100  # ms between two polls of the measurement
 FORM_WIDTH = (325, 400)  # px, at least and at most
@@ -70,6 +72,10 @@ class ComparePanel(QWidget):
         menu.setToolTipsVisible(True)
         self.copy_action = menu.addAction("Copy command", self.copy)
         self.picture_action = menu.addAction("Picture (.png)…", self._ask_picture)
+        self.drawings = [
+            menu.addAction(f"Drawing ({suffix})…", partial(self._ask_drawing, suffix)) for suffix in SUFFIXES
+        ]
+        """Of the growth alone: a comparison is a table."""
         self.csv_action = menu.addAction("Table (.csv)…", self._ask_csv)
         self.csv_action.setToolTip("Times in seconds")
         self.progress = QProgressBar(maximum=1000, textVisible=False)
@@ -168,6 +174,14 @@ class ComparePanel(QWidget):
     def _ask_picture(self) -> None:
         self._ask("Save the picture", "comparison.png", "Pictures (*.png)", self.save_picture)
 
+    def _save_drawing(self, path: str, suffix: str) -> None:
+        with engine.replacing(path) as file:
+            file.write(self.growth.drawing(suffix))
+
+    def _ask_drawing(self, suffix: str) -> None:
+        save = partial(self._save_drawing, suffix=suffix)
+        self._ask("Save the drawing", f"comparison{suffix}", f"Drawings (*{suffix})", save)
+
     def _ask_csv(self) -> None:
         self._ask("Save the numbers", "comparison.csv", "Comma-separated values (*.csv)", self.save_csv)
 
@@ -245,6 +259,8 @@ class ComparePanel(QWidget):
         self.copy_action.setToolTip(self.report.no_command or "Copy the shell command that measures the same again")
         for action in (self.picture_action, self.csv_action):
             action.setEnabled(found and not running)
+        for action in self.drawings:
+            action.setEnabled(found and not running and self.pages.currentWidget() is self.growth)
         self.export.setEnabled(any(action.isEnabled() for action in self.export.menu().actions()))
 
 

@@ -9,8 +9,8 @@ from html import escape
 
 import numpy as np
 import pyqtgraph as pg
-from PyQt6.QtCore import QPointF, QSize, Qt
-from PyQt6.QtGui import QPixmap
+from PyQt6.QtCore import QPointF, QRectF, QSize, Qt
+from PyQt6.QtGui import QPaintDevice, QPainter, QPixmap
 from PyQt6.QtWidgets import QLabel, QWidget
 
 import engine
@@ -18,6 +18,7 @@ from app.desktop import theme
 from app.desktop.actions import algorithm_name, device_name
 from app.desktop.layouts import NO_MARGINS, vertical
 from app.panels.bars import duration, hover
+from app.panels.vector_drawing import draw_html, vector_drawing
 
 AXES = {"links": "links of the chain", "batch": "robots in the batch"}
 PICK_DISTANCE = 24  # px from a point within which the mouse shows its numbers
@@ -94,7 +95,12 @@ class GrowthPlot(pg.PlotWidget):
                 tint = _tint(of)
                 style = Qt.PenStyle.DashLine if both and of.device == "cpu" else Qt.PenStyle.SolidLine
                 self._curves[of] = self.plot(
-                    pen=pg.mkPen(tint, width=2, style=style), symbol="o", symbolSize=7, symbolBrush=tint, symbolPen=None
+                    pen=pg.mkPen(tint, width=2, style=style),
+                    symbol="o",
+                    symbolSize=7,
+                    symbolBrush=tint,
+                    symbolPen=None,
+                    useCache=False,  # else points are pixels, also in drawings
                 )
             sizes = sorted(curve)
             self._curves[of].setData(np.array(sizes, float), np.array([curve[size] for size in sizes]))
@@ -117,7 +123,13 @@ class GrowthPlot(pg.PlotWidget):
         for seconds, crossing in places[:CROSSINGS]:
             place = (math.log10(crossing.size), math.log10(seconds))
             dot = pg.ScatterPlotItem(
-                [place[0]], [place[1]], symbol="o", size=15, pen=pg.mkPen(theme.COLORS["text"], width=1.5), brush=None
+                [place[0]],
+                [place[1]],
+                symbol="o",
+                size=15,
+                pen=pg.mkPen(theme.COLORS["text"], width=1.5),
+                brush=None,
+                useCache=False,
             )
             sizes = [point.size for point in self._points]
             aside = math.log(crossing.size / min(sizes)) / math.log(
@@ -193,12 +205,26 @@ class GrowthView(QWidget):
         self.names.setText(" &nbsp; ".join(dots))
 
     def picture(self) -> QPixmap:
-        """Return a picture of the view, without the numbers of a point."""
-        self.plot.hide_note()
+        """Return a picture of the view in the light palette, without the numbers of a point."""
         pixmap = QPixmap(self.size() * PICTURE_SCALE)
         pixmap.setDevicePixelRatio(PICTURE_SCALE)
-        self.render(pixmap)
+        self._draw(pixmap)
         return pixmap
+
+    def drawing(self, suffix: str) -> bytes:
+        """Return the view of `picture` as lines and text, the content of a file ".svg" or ".pdf"."""
+        return vector_drawing(suffix, self.size(), self.logicalDpiX(), self._draw)
+
+    def _draw(self, device: QPaintDevice) -> None:
+        self.plot.hide_note()
+        with theme.palette(theme.LIGHT):
+            self._apply_theme()
+            painter = QPainter(device)
+            painter.fillRect(self.rect(), theme.color("ground"))
+            draw_html(painter, self.names.text(), QRectF(self.names.geometry()).adjusted(10, 6, -10, 0))
+            self.plot.render(painter, QRectF(self.plot.geometry()))
+            painter.end()
+        self._apply_theme()
 
 
 def _tint(curve: tuple[str, str]) -> str:

@@ -6,18 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PyQt6.QtCore import QBuffer, QIODevice, QMarginsF, QPoint, QRect, QRectF, QSize, QSizeF
-from PyQt6.QtGui import (
-    QAbstractTextDocumentLayout,
-    QPageSize,
-    QPaintDevice,
-    QPainter,
-    QPalette,
-    QPdfWriter,
-    QPixmap,
-    QTextDocument,
-)
-from PyQt6.QtSvg import QSvgGenerator
+from PyQt6.QtCore import QPoint, QRect, QRectF, QSize
+from PyQt6.QtGui import QPaintDevice, QPainter, QPixmap
 from PyQt6.QtWidgets import QMenu
 
 import engine
@@ -25,6 +15,7 @@ from app.desktop import theme
 from app.desktop.dialogs import save_asked, write_png
 from app.panels.chart import Chart
 from app.panels.phase_plot import PhasePlot
+from app.panels.vector_drawing import SUFFIXES, draw_html, vector_drawing
 from app.plotting.plot_files import table
 from app.plotting.series import extent
 
@@ -34,8 +25,6 @@ if TYPE_CHECKING:
 
 PICTURE_SCALE = 2
 MARGIN = 8  # px
-FAMILY, OTHERS = b'font-family="Catena Sans"', b', Inter, Helvetica, Arial, sans-serif"'
-"""The window's font in an SVG, and those for machines without it."""
 
 
 def picture(panel: PlotsPanel) -> QPixmap:
@@ -48,23 +37,7 @@ def picture(panel: PlotsPanel) -> QPixmap:
 
 def drawing(panel: PlotsPanel, suffix: str) -> bytes:
     """Return the plots of `picture` as lines and text, the content of a file ".svg" or ".pdf"."""
-    buffer, size = QBuffer(), _size(panel)
-    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
-    if suffix == ".svg":
-        lines = QSvgGenerator()
-        lines.setOutputDevice(buffer)
-        lines.setSize(size)
-        lines.setViewBox(QRect(QPoint(), size))
-        lines.setResolution(panel.logicalDpiX())
-        _draw(panel, lines)
-    else:
-        page = QPdfWriter(buffer)
-        page.setResolution(panel.logicalDpiX())
-        points = QSizeF(size) * 72 / page.resolution()
-        page.setPageSize(QPageSize(points, QPageSize.Unit.Point, "plots", QPageSize.SizeMatchPolicy.ExactMatch))
-        page.setPageMargins(QMarginsF())
-        _draw(panel, page)
-    return buffer.data().data().replace(FAMILY, FAMILY[:-1] + OTHERS)
+    return vector_drawing(suffix, _size(panel), panel.logicalDpiX(), partial(_draw, panel))
 
 
 def _size(panel: PlotsPanel) -> QSize:
@@ -90,7 +63,7 @@ def _draw(panel: PlotsPanel, device: QPaintDevice) -> None:
             if phases and plot is phases[0] and panel.charts:
                 panel.axis.render(painter, QPoint(0, top))
                 top += height
-            _draw_names(painter, plot.names.text(), QRectF(MARGIN, top + 2, width - 2 * MARGIN, plot.names.height()))
+            draw_html(painter, plot.names.text(), QRectF(MARGIN, top + 2, width - 2 * MARGIN, plot.names.height()))
             plot.canvas.render(painter, QPoint(0, top + plot.names.height()))
             top += plot.height()
         if not phases:
@@ -98,19 +71,6 @@ def _draw(panel: PlotsPanel, device: QPaintDevice) -> None:
         painter.end()
     panel.draw(before)
     panel.show_whole(False)
-
-
-def _draw_names(painter: QPainter, html: str, place: QRectF) -> None:
-    """Draw a label's rich text in the palette in force."""
-    document, context = QTextDocument(), QAbstractTextDocumentLayout.PaintContext()
-    document.setDocumentMargin(0)
-    document.setTextWidth(place.width())
-    document.setHtml(html)
-    context.palette.setColor(QPalette.ColorRole.Text, theme.color("text"))
-    painter.save()
-    painter.translate(place.topLeft())
-    document.documentLayout().draw(painter, context)
-    painter.restore()
 
 
 class PlotSaving:
@@ -123,7 +83,7 @@ class PlotSaving:
         self.each_step = self.menu.addAction("Numbers of &each step (CSV)…")
         """Writes more than the panel has."""
         self.menu.addAction("&Picture (PNG)…", self._ask_picture)
-        for suffix in (".svg", ".pdf"):
+        for suffix in SUFFIXES:
             self.menu.addAction(f"Drawing (&{suffix[1:].upper()})…", partial(self._ask_drawing, suffix))
 
     def save_picture(self, path: str) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from PyQt6.QtCore import Qt
 from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QComboBox, QMenu, QScrollArea, QSizePolicy, QSplitter, QToolBar, QToolButton, QWidget
+
+from app.plotting.quantities import LOGGED
 
 WINDOWS = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, math.inf)  # s
 WINDOW = 10.0
@@ -23,7 +25,15 @@ GROUPS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("Energy &drift", "robot", ("energy drift",)),
     ("&Momentum", "robot", ("momentum", "angular momentum")),
     ("&Contact force", "robot", ("contact force",)),
+    ("C&ontroller", LOGGED, ("",)),
 )
+
+
+def nothing_of(subject: str, kinds: Sequence[str]) -> str:
+    """Return the message where there are no quantities of a group."""
+    if subject == LOGGED:
+        return "no numbers are logged yet: a controller returns them beside τ, a script calls Simulation.log"
+    return f"this robot has no {' or '.join(kinds)} to plot"
 
 
 class PlotStack(QSplitter):

@@ -17,7 +17,7 @@ from app.desktop.layouts import NO_MARGINS, vertical
 from app.panels.chart import Chart
 from app.panels.phase_plot import KEY, Pair, PhasePlots, phases_of_joints
 from app.panels.plot_saving import PlotSaving
-from app.panels.plot_tools import EACH, WINDOW, WINDOWS, PlotStack, PlotTools
+from app.panels.plot_tools import EACH, WINDOW, WINDOWS, PlotStack, PlotTools, nothing_of
 from app.panels.quantity_list import QuantityList
 from app.panels.time_axis import TimeAxis
 from app.plotting.catalogue import Catalogue
@@ -168,7 +168,7 @@ class PlotsPanel(QWidget):
         group = self.list.model.quantities.of_kinds(subject, kinds)
         missing = [each for each in group if not self._has_chart(each)]
         if not group:
-            self.message.emit(f"this robot has no {' or '.join(kinds)} to plot")
+            self.message.emit(nothing_of(subject, kinds))
         for quantity in missing[:EACH]:
             self.plot(quantity)
         if len(missing) > EACH and self._has_chart(missing[EACH - 1]):

@@ -20,6 +20,7 @@ TIP = "Search by joint, link, quantity or unit; Return plots the first match"
 ROW_HEIGHT = 22  # px
 TICK_KEYS = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 _MEANINGS = {
+    "": "logged by the controller or the script",
     "acceleration": "finite difference of the velocity between samples",
     "torque": "effort of the drive, with its gains, within the limit",
     "force": "effort of the drive, with its gains, within the limit",

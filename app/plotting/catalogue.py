@@ -27,6 +27,7 @@ from app.plotting.quantities import (
     FORCE,
     GHOST,
     LENGTH,
+    LOGGED,
     MOMENTUM,
     NORM,
     POWER,
@@ -35,6 +36,7 @@ from app.plotting.quantities import (
     VELOCITY,
     Quantity,
     Unit,
+    logged_unit,
 )
 from app.plotting.second_quantities import KINDS, SECOND
 
@@ -161,12 +163,16 @@ def _texts(subject: str, slot: Slot) -> tuple[str, str]:
     return f"{kind} {slot.unit.label}".casefold(), f"{slot.words} {subject}"
 
 
-def catalogue(model: engine.Model, ghost: bool = False, second: engine.Model | None = None) -> Catalogue:
+def catalogue(
+    model: engine.Model, ghost: bool = False, second: engine.Model | None = None, logged: Sequence[str] = ()
+) -> Catalogue:
     """Return the catalogue of a robot's quantities.
 
-    With those of its `ghost`, which only the window's frames have, and those of a `second` robot.
+    With those of its `ghost`, which only the window's frames have, those of a `second` robot, and the numbers that a
+    controller or a script has `logged` under these names.
     """
-    beside = [Owner(GHOST, "", -1, _OF_GHOST)] if ghost else []
+    own_numbers = [Owner(LOGGED, each, -1, (Slot("", "", logged_unit(each), "controller script"),)) for each in logged]
+    beside = [*own_numbers, *([Owner(GHOST, "", -1, _OF_GHOST)] if ghost else [])]
     own = Owner("robot", "", -1, _of_robot(model)), *beside, *_of_joints(model), *_of_links(model)
     return Catalogue([*own, *([] if second is None else _of_second(second))])
 

@@ -36,7 +36,7 @@ class Samples:
 class _Sample:
     """One state of the selected robot, with the further data that the quantities need."""
 
-    __slots__ = ("contact", "effort", "q", "rate", "target", "time", "v")
+    __slots__ = ("contact", "effort", "logged", "q", "rate", "target", "time", "v")
 
     def __init__(self, running: Running, effort: bool, target: bool, contact: bool, before: _Sample | None):
         self.time, self.q, self.v = running.state()
@@ -47,6 +47,7 @@ class _Sample:
         self.effort = running.simulation.effort[running.robot] if effort else None
         self.target = np.where(running.pulled, running.target, np.nan) if target else None
         self.contact = running.contact_forces() if contact else None
+        self.logged = running.simulation.logged
 
 
 class Probe(Attachment):
@@ -182,4 +183,13 @@ def _states(times: np.ndarray, samples: Sequence[_Sample]) -> States:
         return None if first is None else np.stack([getattr(each, name) for each in samples])
 
     q, v, rate = (np.stack([getattr(each, name) for each in samples]) for name in ("q", "v", "rate"))
-    return States(times, q, v, rate, stack("effort"), stack("target"), [each.contact for each in samples])
+    return States(
+        times,
+        q,
+        v,
+        rate,
+        stack("effort"),
+        stack("target"),
+        [each.contact for each in samples],
+        [each.logged for each in samples],
+    )

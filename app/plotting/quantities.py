@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -32,6 +32,8 @@ class Unit(NamedTuple):
     prefixes: bool = True
     """Whether the axes may use prefixes: mm, kN."""
     logarithmic: bool = False
+    whole: bool = False
+    """Whether the numbers are counts."""
 
     @property
     def label(self) -> str:
@@ -49,9 +51,15 @@ ANGLE, ANGULAR_VELOCITY, ANGULAR_ACCELERATION = (
 LENGTH, VELOCITY, ACCELERATION = Unit("m"), Unit("m/s"), Unit("m/s²")
 TORQUE, FORCE, ENERGY, POWER = Unit("N m"), Unit("N"), Unit("J"), Unit("W")
 MOMENTUM, ANGULAR_MOMENTUM = Unit("N s"), Unit("N m s")
-COUNT, RESIDUAL = Unit("", prefixes=False), Unit("", prefixes=False, logarithmic=True)
+COUNT, RESIDUAL = Unit("", prefixes=False, whole=True), Unit("", prefixes=False, logarithmic=True)
+_UNITS = (
+    ANGLE, ANGULAR_VELOCITY, ANGULAR_ACCELERATION, LENGTH, VELOCITY, ACCELERATION, TORQUE, FORCE, ENERGY, POWER,
+    MOMENTUM, ANGULAR_MOMENTUM,
+)  # fmt: skip
 GHOST = "ghost"
 """The subject of quantities of the ghost, which no robot's states have."""
+LOGGED = "logged"
+"""The subject of numbers that a controller or a script logs, which have no kind: each is named as it is logged."""
 AXES, NORM = ("x", "y", "z"), "norm"
 
 
@@ -59,8 +67,8 @@ AXES, NORM = ("x", "y", "z"), "norm"
 class Quantity:
     """A number that a robot has at each time.
 
-    `subject` is "robot", "ghost", "joint" or "link", and `name` the name of the joint's coordinate or the link. For a
-    vector `part` is "x", "y" or "z", along the world's axes, or "norm"; otherwise it is "".
+    `subject` is "robot", "logged", "ghost", "joint" or "link", and `name` that of the logged number, the joint's
+    coordinate or the link. For a vector `part` is "x", "y" or "z", along the world's axes, or "norm", otherwise "".
     """
 
     subject: str
@@ -78,15 +86,19 @@ class Quantity:
     """The joint's least and largest value, SI; infinite where it has none."""
 
     @property
+    def _owner(self) -> str:
+        return self.name.removesuffix(f" [{self.unit.si}]") if self.subject == LOGGED else label_of(self.name)
+
+    @property
     def label(self) -> str:
         """The full name, such as "joint4 velocity", "hand velocity x" or "hand |velocity|"."""
         kind = f"|{self.kind}|" if self.part == NORM else f"{self.kind} {self.part}"
-        return f"{label_of(self.name)} {kind}".strip()
+        return f"{self._owner} {kind}".strip()
 
     @property
     def short(self) -> str:
         """The name without the kind, for use below a title: "joint4", "hand x" or "hand |·|"; may be empty."""
-        return " ".join(filter(None, (label_of(self.name), "|·|" if self.part == NORM else self.part)))
+        return " ".join(filter(None, (self._owner, "|·|" if self.part == NORM else self.part)))
 
     @property
     def key(self) -> str:
@@ -113,6 +125,7 @@ class States:
     effort: Array | None = None
     target: Array | None = None
     contact: Sequence[ContactForces | None] = ()
+    logged: Sequence[Mapping[str, float]] = ()
 
 
 class Evaluation:
@@ -215,6 +228,16 @@ def _of_contacts(e: Evaluation, name: str) -> Array:
     return np.array([np.nan if contact is None else getattr(contact, name) for contact in e.states.contact])
 
 
+def logged_unit(name: str) -> Unit:
+    """Return the unit in brackets at the end of the name of a logged number; one without a symbol if there is none."""
+    si = name.rpartition(" [")[2].removesuffix("]") if name.endswith("]") and " [" in name else ""
+    return next((unit for unit in _UNITS if unit.si == si), Unit(si, prefixes=False))
+
+
+def _logged(e: Evaluation, at: Quantity) -> Array:
+    return np.array([each.get(at.name, np.nan) for each in e.states.logged])
+
+
 def _unknown(e: Evaluation, _: Quantity) -> Array:
     return np.full(len(e.states.time), np.nan)
 
@@ -250,6 +273,7 @@ _FORMULAS: dict[tuple[str, str], Callable[[Evaluation, Quantity], Array]] = {
     ("robot", "angular momentum"): lambda e, at: _part(e.momentum[:, :3], at.part),
     ("robot", "contact force"): lambda e, at: _part(e.contact_force(-1), at.part),
     ("robot", "contacts"): lambda e, _: _of_contacts(e, "number"),
+    (LOGGED, ""): _logged,
     (GHOST, "ghost deviation"): _unknown,
     (GHOST, "ghost energy"): _unknown,
     ("robot", "contact residual"): lambda e, _: _of_contacts(e, "residual"),

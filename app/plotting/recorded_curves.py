@@ -159,7 +159,7 @@ def _states(pairs: Sequence[_FramePair], wanted: Wanted, sampled: bool) -> tuple
     robot = robot if robot < settings.batch else 0
     pulled = settings.kp[robot if len(settings.kp) > 1 else 0] > 0
     with_contacts = any(each.kind in CONTACTS for each in wanted.quantities)
-    q, v, rate, effort, target, contact = [], [], [], [], [], []
+    q, v, rate, effort, target, contact, logged = [], [], [], [], [], [], [pair.frame.logged for pair in pairs]
     for frame, before in pairs:
         at = frame.checkpoint
         q.append(at.q[robot].astype(float))
@@ -172,7 +172,7 @@ def _states(pairs: Sequence[_FramePair], wanted: Wanted, sampled: bool) -> tuple
         contact.append(contact_in(frame, robot) if with_contacts else None)
     time = np.array([pair.frame.time for pair in pairs])
     states = States(
-        time, np.stack(q), np.stack(v), np.stack(rate), np.stack(effort), np.stack(target), contact
+        time, np.stack(q), np.stack(v), np.stack(rate), np.stack(effort), np.stack(target), contact, logged
     )  # fmt: skip
     return states, recorded_model(pairs[0].frame.setup, robot)
 

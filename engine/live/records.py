@@ -13,9 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from engine.device_arrays import to_host
+from engine.logged import logged_of, named_numbers
 from engine.recording.frames import StoredFrame, checkpoint_of
-from engine.recording.inputs import Inputs, same
-from engine.recording.packing import Array, Header, alike, pack, pack_contacts, same_bits, unbundle
+from engine.recording.inputs import Inputs, shared_with
+from engine.recording.packing import Array, Header, alike, pack, pack_contacts, unbundle
 from engine.recording.setup import Setup
 from engine.scene import Contacts
 from engine.simulation import Simulation
@@ -75,7 +76,8 @@ def record_of(simulation: Simulation, run: int) -> bytes:
     every = q, v, tau, target, divergences, *wrench, *parts, *touched
     data = b"".join([np.ascontiguousarray(x).data for x in every])
     header = tuple((x.dtype.str, x.shape) for x in every)
-    head = f"[{run}, {simulation.steps}, {wrenches:d}, {_as_json(packed)}, {_as_json(header)}]".encode()
+    logged = json.dumps({**simulation.logged}) if simulation.logged else "{}"
+    head = f"[{run}, {simulation.steps}, {wrenches:d}, {_as_json(packed)}, {_as_json(header)}, {logged}]".encode()
     return b"".join((_LENGTHS.pack(len(head), len(data)), head, data))
 
 
@@ -140,7 +142,7 @@ class Reader:
             yield frame
 
     def _frame(self, head: bytes, data: bytes, setup: Setup) -> tuple[int, StoredFrame]:
-        run, steps, wrenches, packed, header = json.loads(head)
+        run, steps, wrenches, packed, header, logged = json.loads(head)
         q, v, *others = unbundle((data, tuple((dtype, tuple(shape)) for dtype, shape in header)))
         tau, target, divergences, *rest = map(_without_nan, others)
         s = setup.settings
@@ -148,7 +150,8 @@ class Reader:
             if x.shape != (s.batch, width):
                 raise ValueError(f"{name} has shape {x.shape}; expected {(s.batch, width)}")
         q, v, divergences = self._last_finite(q, v, divergences, max(steps, 1), s.model.neutral())
-        inputs = self._shared((alike(tau), alike(target), pack(rest.pop(0)) if wrenches else None))
+        wrench = pack(rest.pop(0)) if wrenches else None
+        inputs = self._shared((alike(tau), alike(target), wrench, logged_of(named_numbers(logged, set()))))
         contact = tuple((rest.pop(0), rest.pop(0)) if packs else pack(rest.pop(0)) for packs in packed)
         touches = pack_contacts(Contacts(*rest)) if rest else None
         frame = StoredFrame(
@@ -178,10 +181,7 @@ class Reader:
 
     def _shared(self, inputs: Inputs) -> Inputs:
         """Reuse the previous frame's arrays if they are equal, so that a recording stores them once."""
-        before = self._before
-        if before is not None:
-            tau = before[0] if same_bits(inputs[0], before[0]) else inputs[0]
-            target = before[1] if same_bits(inputs[1], before[1]) else inputs[1]
-            inputs = tau, target, before[2] if same(inputs[2], before[2]) else inputs[2]
+        if self._before is not None:
+            inputs = shared_with(self._before, inputs)
         self._before = inputs
         return inputs

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from engine import array_files, files, validation
+from engine.logged import Logged, rows_of_logged, table_of_logged
 from engine.model import Model
 from engine.recording import setup_text
 from engine.recording.frames import StoredFrame
@@ -30,7 +31,17 @@ from engine.recording.inputs import Inputs
 from engine.recording.packing import Array, alike, shared
 from engine.recording.recording import Recording
 from engine.recording.run import Run
-from engine.recording.run_format import UNORDERED, arrays_of, reading_settings, refuse_newer, require_run
+from engine.recording.run_format import (
+    UNORDERED,
+    arrays_of,
+    logged_of,
+    names_of,
+    reading_settings,
+    refuse_newer,
+    require_logged,
+    require_run,
+    wrenches_of,
+)
 from engine.recording.setup import Setup
 from engine.recording.trajectories import of_frames, of_one_batch
 from engine.rollout import Trajectory
@@ -122,6 +133,8 @@ def write_frames(
     for text, shapes in zip(texts, shapes_of, strict=True):
         text["contact_shapes"] = shapes
     written = of_frames(frames, setups, effort)
+    if written.logged_names:
+        arrays["change_logged"] = table_of_logged([inputs[3] for _, inputs in changes], written.logged_names)
     arrays |= arrays_of(model, written, settings) | {"setups": np.array(json.dumps(texts))}
     _require_size(sum(np.asarray(x).nbytes for x in arrays.values()))
     with files.replacing(path) as file:
@@ -145,7 +158,7 @@ def _least_size(frames: list[StoredFrame], batch: int, nv: int) -> int:
         rows += len(inputs) * (_rows(inputs, 0) + _rows(inputs, 1))
     total = rows * nv * frames[0].inputs[0].itemsize
     for frame in frames:
-        packed = (*frame.contact, frame.contacts or (), frame.inputs[2] or ())
+        packed = (*frame.contact, frame.contacts or (), frame.inputs[2] or (), (frame.inputs[3] or ())[1:])
         total += frame.q.nbytes + frame.v.nbytes + sum(x.nbytes for each in packed for x in each)
     return total
 
@@ -182,7 +195,8 @@ def read_run(path: str | Path) -> SavedRun:
     try:
         arrays = _arrays(path)
         settings = json.loads(str(arrays["settings"]))
-        run = Trajectory(arrays["time"], arrays["q"], arrays["v"], arrays["tau"], *_wrench(arrays))
+        time, q, v, tau = (arrays[name] for name in ("time", "q", "v", "tau"))
+        run = Trajectory(time, q, v, tau, *wrenches_of(arrays), *logged_of(arrays))
     except zipfile.BadZipFile:
         raise ValueError(_NO_RUN.format(name, "it is not an .npz file, or is cut short")) from None
     except KeyError as missing:
@@ -201,21 +215,8 @@ def read_run(path: str | Path) -> SavedRun:
     return SavedRun(str(path), settings, run, arrays)
 
 
-def _wrench(arrays: dict[str, Array]) -> tuple[Array | None, tuple[str, ...]]:
-    """Return the external wrenches and their links, if the file has them."""
-    if "wrench" not in arrays:
-        return None, ()
-    wrench, links = arrays["wrench"], arrays["wrench_links"]
-    expected = *arrays["q"].shape[:-1], links.size, 6
-    if wrench.dtype.kind != "f" or wrench.shape != expected or links.ndim != 1 or links.dtype.kind != "U":
-        raise ValueError(f"its wrench has shape {wrench.shape} and type {wrench.dtype}; expected numbers {expected}")
-    if not np.all(np.isfinite(wrench)):
-        raise ValueError("its wrench has numbers that are not finite")
-    return wrench, tuple(links.tolist())
-
-
 _KNOWN = re.compile(
-    "time|q|v|tau|wrench(_links)?|joint_names|coordinate_names|settings|controls|setups?|(frame|change|setup)_.+"
+    "time|q|v|tau|wrench(_links)?|logged(_names)?|joint_names|coordinate_names|settings|controls|setups?|(frame|change|setup)_.+"
 )
 """Names of the arrays that are read."""
 
@@ -291,12 +292,12 @@ def _plain(
         setup = setup_text.of_command(saved.settings, model, len(q))
     target, scalar = np.zeros((len(q), model.nv)), model.q_of_v >= 0
     target[:, scalar] = q[:, 0][:, model.q_of_v[scalar]]
-    target = alike(target)
+    target, logged = alike(target), _logged_rows(saved.arrays, "logged", len(saved.trajectory.time))
     frames = [
         StoredFrame(
             float(time), round(float(time) / setup.settings.dt), 0, True,
             np.ascontiguousarray(q[:, k]), np.ascontiguousarray(v[:, k]),
-            (alike(tau[:, k]), target, None),
+            (alike(tau[:, k]), target, None, logged[k]),
         )
         for k, time in enumerate(saved.trajectory.time)
     ]  # fmt: skip
@@ -385,9 +386,7 @@ def _packed(arrays: dict[str, Array], name: str, shapes: Sequence[tuple[int, ...
     return packed
 
 
-def _inputs(
-    arrays: dict[str, Array], name: str, number: int, batch: int, model: Model
-) -> list[tuple[Array, Array, Any]]:
+def _inputs(arrays: dict[str, Array], name: str, number: int, batch: int, model: Model) -> list[Inputs]:
     """Return the inputs of all frames, or of all changes."""
     acts, tau, target = (arrays[f"{name}_{what}"] for what in ("wrench", "tau", "target"))
     for what, x in (("tau", tau), ("target", target)):
@@ -397,8 +396,16 @@ def _inputs(
             raise ValueError(f"{name}_{what} has numbers that are not finite")
     shape = batch, len(model.link_names), 6
     wrenches = iter(_packed(arrays, f"{name}_wrench", [shape] * int(np.count_nonzero(acts))))
-    drives = zip(shared(tau), shared(target), acts, strict=True)
-    return [(each_tau, each_target, next(wrenches) if act else None) for each_tau, each_target, act in drives]
+    logged = _logged_rows(arrays, "logged" if name == "frame" else f"{name}_logged", number)
+    drives = zip(shared(tau), shared(target), acts, logged, strict=True)
+    return [(tau, target, next(wrenches) if act else None, numbers) for tau, target, act, numbers in drives]
+
+
+def _logged_rows(arrays: dict[str, Array], name: str, number: int) -> list[Logged | None]:
+    """Return what is logged with frames or changes, `number` of them."""
+    if "logged_names" not in arrays:
+        return [None] * number
+    return rows_of_logged(require_logged(name, arrays[name], number, names := names_of(arrays)), names)
 
 
 def _contact_shapes(text: Any) -> tuple[tuple[int, ...], ...]:

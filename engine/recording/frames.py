@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,7 +49,7 @@ class RecordedFrame:
 
     tau, target and wrench are the inputs of the step that ended here. `begins`: the state was set by hand or by another
     simulation, and does not follow from the previous frame by steps. `contacts` are those of the last step, None
-    without any; `phases` its seconds by name.
+    without any; `phases` its seconds by name; `logged` is `Simulation.logged` of that step.
     """
 
     index: int
@@ -59,6 +59,7 @@ class RecordedFrame:
     checkpoint: Checkpoint
     contacts: Contacts | None
     phases: Mapping[str, float]
+    logged: Mapping[str, float] = field(default_factory=dict)
 
 
 def taken_out(frame: StoredFrame) -> StoredFrame:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from engine.checkpoint import Checkpoint
+from engine.logged import numbers_of
 from engine.recording.frames import RecordedFrame, StoredFrame, are_samples, checkpoint_of, diverged, restore, taken_out
-from engine.recording.inputs import Change, Inputs, act, acting, dense, same
+from engine.recording.inputs import Change, Inputs, act, acting, dense, shared_with
 from engine.recording.packing import (
     Array,
     bundle_contacts,
@@ -204,16 +205,14 @@ class Recording(NotCopied):
     def note(self, simulation: Simulation) -> None:
         """Store the simulation's inputs if they have changed; call before each call for steps."""
         with self.lock:
-            tau, target, wrench = acting(simulation)
+            inputs = acting(simulation)
             if (before := self._inputs) is None:
-                self._inputs = tau, target, wrench
+                self._inputs = inputs
                 return
-            tau = before[0] if same_bits(tau, before[0]) else tau
-            target = before[1] if same_bits(target, before[1]) else target
-            wrench = before[2] if same(wrench, before[2]) else wrench
-            if tau is not before[0] or target is not before[1] or wrench is not before[2]:
+            inputs = shared_with(before, inputs)
+            if any(one is not other for one, other in zip(inputs, before, strict=True)):
                 self._require_wrenches(simulation)
-                self._inputs = tau, target, wrench
+                self._inputs = inputs
                 self._changes.append((simulation.steps, self._inputs))
 
     def _require_wrenches(self, simulation: Simulation) -> None:
@@ -283,7 +282,7 @@ class Recording(NotCopied):
         phases = dict(zip(names, stored.phases.tolist(), strict=False))  # frames from files have none
         return RecordedFrame(
             index, stored.time, setup, stored.begins, checkpoint_of(stored, setup, shapes),
-            unpack_contacts(stored.contacts), phases,
+            unpack_contacts(stored.contacts), phases, numbers_of(stored.inputs[3]),
         )  # fmt: skip
 
     def stored(self, run: Run, first: int = 0, most: int | None = None) -> list[StoredFrame]:

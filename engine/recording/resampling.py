@@ -121,6 +121,7 @@ class _Resampling:
         simulation = setup.simulation() if self._simulation is None or is_other else self._simulation
         self._simulation = simulation
         restore(simulation, checkpoint)
+        simulation.logged = self._frame.logged
         if is_first:
             self._recording.begin(simulation, self.time, setup.about, setup.watched)
         elif is_other:

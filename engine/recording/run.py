@@ -36,6 +36,7 @@ class Run:
     _setups: list[Setup] = field(default_factory=list)
     _shapes: list[Shapes] = field(default_factory=list)  # by setup, like the phases
     _phases: list[tuple[str, ...]] = field(default_factory=list)
+    _logged: dict[str, None] = field(default_factory=dict)  # an ordered set
 
     def __len__(self) -> int:
         """Return the number of frames kept."""
@@ -65,6 +66,11 @@ class Run:
     def phases(self) -> tuple[tuple[str, ...], ...]:
         """The names of a step's phases, for each of `setups`."""
         return tuple(self._phases)
+
+    @property
+    def logged_names(self) -> tuple[str, ...]:
+        """The names of all numbers that were logged in the run, see `Simulation.logged`, in order of appearance."""
+        return tuple(self._logged)
 
     @property
     def newest(self) -> StoredFrame | None:
@@ -102,11 +108,15 @@ class Run:
         """Begin with the frames of a run, `other`, that this one leaves at its frame `index`."""
         self.left, self.first, self.shared = (other.number, other.frame(index).time), other.first, index
         self._frames = other._frames[other._at : other._at + index - other.first + 1]
+        self._logged = other._logged.copy()
 
     def append(self, frame: StoredFrame, before: Inputs | tuple[()]) -> int:
         """Append a frame, which may share the inputs `before`; return its bytes."""
         taken = size_of(frame, before)
         self._frames.append((*frame[:-1], taken))
+        for logged in (frame.inputs[3], *(inputs[3] for _, inputs in frame.changes)):
+            if logged is not None:
+                self._logged.update(dict.fromkeys(logged[0]))
         return taken
 
     def pop(self, runs: Iterable[Run]) -> int:

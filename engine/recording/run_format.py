@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from engine import array_files, files
+from engine.logged import named_numbers
 from engine.model import Model
 from engine.rollout import KEPT, Trajectory
 from engine.validation import Array
@@ -33,11 +35,54 @@ def arrays_of(model: Model, trajectory: Trajectory, settings: dict[str, Any]) ->
     arrays = {name: getattr(trajectory, name) for name in ("time", *KEPT)}
     if trajectory.wrench_links:
         arrays |= {"wrench": trajectory.wrench, "wrench_links": np.array(trajectory.wrench_links)}
+    if trajectory.logged_names:
+        arrays |= {"logged": trajectory.logged, "logged_names": np.array(trajectory.logged_names)}
     return arrays | {
         "joint_names": np.array(model.joint_names),
         "coordinate_names": np.array(model.coordinate_names),
         "settings": np.array(json.dumps({**settings, "format": FORMAT})),
     }
+
+
+def wrenches_of(arrays: Mapping[str, Array]) -> tuple[Array | None, tuple[str, ...]]:
+    """Return the external wrenches and their links, if the file has them."""
+    if "wrench" not in arrays:
+        return None, ()
+    wrench, links = arrays["wrench"], arrays["wrench_links"]
+    expected = *arrays["q"].shape[:-1], links.size, 6
+    if wrench.dtype.kind != "f" or wrench.shape != expected or links.ndim != 1 or links.dtype.kind != "U":
+        raise ValueError(f"its wrench has shape {wrench.shape} and type {wrench.dtype}; expected numbers {expected}")
+    if not np.all(np.isfinite(wrench)):
+        raise ValueError("its wrench has numbers that are not finite")
+    return wrench, tuple(links.tolist())
+
+
+def logged_of(arrays: Mapping[str, Array]) -> tuple[Array | None, tuple[str, ...]]:
+    """Return the logged numbers (samples, names) and their names, if the file has them."""
+    if "logged_names" not in arrays:
+        return None, ()
+    names = names_of(arrays)
+    return require_logged("logged", arrays["logged"], len(arrays["time"]), names), names
+
+
+def names_of(arrays: Mapping[str, Array]) -> tuple[str, ...]:
+    """Return the names of logged numbers. Raises ValueError for names that no program can log."""
+    listed = arrays["logged_names"]
+    if listed.ndim != 1 or listed.dtype.kind != "U":
+        raise ValueError(f"its logged_names have shape {listed.shape} and type {listed.dtype}; expected a list of text")
+    names = tuple(map(sys.intern, listed.tolist()))
+    if len(named_numbers(dict.fromkeys(names, 0.0), set())) < len(names):
+        raise ValueError("a name occurs twice in its logged_names")
+    return names
+
+
+def require_logged(name: str, values: Array, number: int, names: Sequence[str]) -> Array:
+    """Return a table of logged numbers (number, names). Raises ValueError where it is none."""
+    if values.shape != (number, len(names)) or values.dtype.kind != "f" or np.any(np.isinf(values)):
+        raise ValueError(
+            f"its {name} has shape {values.shape} and type {values.dtype}; expected numbers {(number, len(names))}"
+        )
+    return values
 
 
 def reading_settings(model: Model) -> dict[str, Any]:

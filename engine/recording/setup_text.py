@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from engine import scene as scenes
 from engine.model import EARTH, Model
 from engine.parameters import Parameters
 from engine.recording.packing import Array
 from engine.recording.setup import Setup
+from engine.scene.scene import DESCRIBED, Scene
 from engine.selection.steppers import ALGORITHMS
 from engine.step_settings import INTEGRATORS, StepSettings, gains
 from engine.validation import one_of, time_step
@@ -22,8 +22,6 @@ _PARAMETERS = ("mass", "first_moment", "inertia", "gravity", "damping", "frictio
 _DTYPES = ("float64", "float32")
 MAX_THREADS = 1024
 """Maximum number of threads in a file."""
-_OF_SCENES = ("HeightField", "Obstacle", "Plane", "Scene")
-"""The classes of `engine.scene` that a file may contain."""
 
 
 def write(setup: Setup, prefix: str, arrays: dict[str, Any], describe: Callable[[Any], Any]) -> dict[str, Any]:
@@ -68,7 +66,7 @@ def read(
             setattr(parameters, name, np.array(arrays[f"{prefix}parameters_{name}"]))
         parameters.check()
     scene = _decoded(text["scene"], arrays)
-    if not (scene is None or isinstance(scene, scenes.Scene)):
+    if not (scene is None or isinstance(scene, Scene)):
         raise TypeError(f"its scene is {text['scene']!r:.80}")
     device = one_of("device", text["device"], tuple(ALGORITHMS))
     kp, kd = (gains(model, batch, name, arrays[f"{prefix}{name}"]) for name in ("kp", "kd"))
@@ -148,9 +146,9 @@ def _decoded(text: Any, arrays: dict[str, Array]) -> Any:
         return text
     if "array" in text:
         return arrays[text["array"]]
-    name = one_of("a part of the scene", text["class"], _OF_SCENES)
+    name = one_of("a part of the scene", text["class"], tuple(DESCRIBED))
     parts = {key: _decoded(value, arrays) for key, value in text.items() if key != "class"}
-    made = getattr(scenes, name)(**parts)
+    made = DESCRIBED[name](**parts)
     if name == "Plane":
         if not np.allclose(made.normal, parts["normal"], rtol=0, atol=1e-12):
             raise ValueError(f"its plane's normal is {parts['normal']!r:.80}, and no unit vector")

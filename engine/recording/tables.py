@@ -18,7 +18,8 @@ from engine.rollout import Trajectory
 def save_csv(path: str | Path, model: Model, run: Trajectory, robot: int = 0) -> None:
     """Write a trajectory as a table, whole or not at all: time, then q, v and tau by the names of the coordinates.
 
-    Wrenches from outside follow by the links' names, moments and forces in the link's frame. Each name has its unit:
+    Wrenches from outside follow by the links' names, moments and forces in the link's frame, and then what the program
+    logged, "log:phase", an empty cell where there is no number. Each name has its unit:
     "time [s]", "q:elbow [rad]", "v:elbow [rad/s]", "tau:elbow [N m]"; a quaternion's numbers have none. Of a
     batch it is the robot of that number, `robot`. A trajectory without tau has no columns of it.
     """
@@ -34,12 +35,15 @@ def save_csv(path: str | Path, model: Model, run: Trajectory, robot: int = 0) ->
         parts.append(wrench.reshape(len(wrench), -1))
         parts_of_one = ("nx [N m]", "ny [N m]", "nz [N m]", "fx [N]", "fy [N]", "fz [N]")
         names += [f"wrench:{link}.{part}" for link in run.wrench_links for part in parts_of_one]
+    if run.logged is not None:
+        parts.append(run.logged)
+        names += [f"log:{name}" for name in run.logged_names]
     with files.replacing(path) as file:
         text = io.TextIOWrapper(file, "utf-8", newline="", write_through=True)
         table = csv.writer(text)
         table.writerow(names)
         for row in np.concatenate([run.time[:, None], *parts], 1).tolist():
-            table.writerow(row)
+            table.writerow(["" if number != number else number for number in row] if run.logged_names else row)
         text.detach()
 
 

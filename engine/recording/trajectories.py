@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.logged import names_in, table_of_logged
 from engine.recording.frames import StoredFrame
 from engine.recording.packing import Array
 from engine.recording.recording import Recording
@@ -45,7 +46,15 @@ def of_frames(frames: list[StoredFrame], setups: Sequence[Setup], effort: Array 
     of_one = len(q) == 1
     q, v, tau, wrench = (x[0] if of_one and x is not None else x for x in arrays)
     time = np.array([frame.time for frame in frames])
-    return Trajectory(time, q, v, tau, wrench, tuple(names[link] for link in links))
+    pushed, (logged, logged_names) = tuple(names[link] for link in links), _logged(frames)
+    return Trajectory(time, q, v, tau, wrench, pushed, logged, logged_names)
+
+
+def _logged(frames: Sequence[StoredFrame]) -> tuple[Array | None, tuple[str, ...]]:
+    """Return the logged numbers (frames, names) and all names, also those that only acted between frames."""
+    stored = (inputs[3] for frame in frames for inputs in (*(inputs for _, inputs in frame.changes), frame.inputs))
+    names = names_in(stored)
+    return (table_of_logged([frame.inputs[3] for frame in frames], names) if names else None), names
 
 
 def _effort(frame: StoredFrame, setup: Setup) -> Array:

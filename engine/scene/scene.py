@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,3 +74,7 @@ class Scene:
                 )
         if not isinstance(self.self_collision, bool):
             raise TypeError(f"the scene's self_collision is {self.self_collision!r}; expected True or False")
+
+
+DESCRIBED: dict[str, Callable[..., Any]] = {each.__name__: each for each in (HeightField, Obstacle, Plane, Scene)}
+"""The classes by which a scene is described, by name; a run's file may contain no others."""

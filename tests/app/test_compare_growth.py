@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from html import unescape
 
 import pytest
 from PyQt6.QtCore import QPointF
@@ -10,6 +11,7 @@ from test_compare_panel import RESULT, choose, count, measure
 from windows import name_file, press, wait
 
 import engine
+from app.desktop import theme
 from app.features.compare_view import CompareView
 from app.panels.compare import ComparePanel
 from app.panels.compare_form import OVER_BATCH, OVER_LINKS
@@ -52,7 +54,24 @@ def test_growth_with_the_links(qtbot, panel, tmp_path, monkeypatch):
     panel.picture_action.trigger()
     picture = QImage(str(tmp_path / "growth.png"))
     assert picture.width() == 2 * panel.growth.width()
-    assert count(picture, engine.algorithm_color("jsiia")) > 100
+    with theme.palette(theme.LIGHT):
+        tint = theme.legible(engine.algorithm_color("jsiia"))
+    assert theme.is_dark()
+    assert picture.pixelColor(2, 2).name() == theme.LIGHT["ground"]
+    assert count(picture, tint) > 100
+    for drawing, suffix in zip(panel.drawings, (".svg", ".pdf"), strict=True):
+        name_file(monkeypatch, tmp_path / f"growth{suffix}")
+        drawing.trigger()
+    lines, page = (tmp_path / "growth.svg").read_text(), (tmp_path / "growth.pdf").read_bytes()
+    assert f'viewBox="0 0 {panel.growth.width()} {panel.growth.height()}"' in lines
+    assert tint in lines
+    assert theme.LIGHT["ground"] in lines
+    assert "links of the chain" in lines
+    assert "CRBA on CPU" in unescape(lines).replace("\xa0", " ")
+    assert "<image" not in lines
+    assert page.startswith(b"%PDF")
+    assert b"/Subtype /Image" not in page
+    assert plot.backgroundBrush().color().name() == theme.COLORS["ground"]
 
 
 def test_the_whole_growth_is_seen_in_a_panel_below_the_picture(qtbot, panel):

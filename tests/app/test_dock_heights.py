@@ -9,6 +9,7 @@ from PyQt6.QtWidgets import QAbstractButton, QDockWidget, QTabBar, QToolButton
 from windows import play_for, wait
 
 import engine
+from app.desktop import theme
 from app.desktop.docks import HIGHEST, LEFT, RIGHT
 from app.features.attaching import SceneView, SecondRobotView, ShortcutsSheet, StudyView
 from app.panels.diagnostics import WHOLE
@@ -380,3 +381,22 @@ def test_docks_that_a_small_window_narrowed_are_wide_again_in_a_large_one_of_a_l
     wait(qtbot, lambda: not second.workbench.opening.loading and second.workbench.robot.model is not None)
     second.resize(QSize(1900, 1000))
     wait(qtbot, lambda: second.docks["Joints"].width() > before - 40)
+
+
+def test_a_panel_that_is_torn_off_has_a_border_until_it_is_docked(qtbot, arm):
+    """Over the picture, or another panel, its edge was not seen."""
+    dock = arm.docks["Scene"]
+    dock.toggleViewAction().trigger()
+    wait(qtbot, dock.isVisible)
+
+    def edges() -> set[str]:
+        image = dock.grab().toImage()
+        middle = image.width() // 2, image.height() // 2
+        places = (0, middle[1]), (image.width() - 1, middle[1]), (middle[0], image.height() - 1)
+        return {image.pixelColor(*place).name() for place in places}
+
+    assert theme.COLORS["faint"] not in edges()
+    dock.setFloating(True)
+    wait(qtbot, lambda: edges() == {theme.COLORS["faint"]})
+    dock.setFloating(False)
+    wait(qtbot, lambda: theme.COLORS["faint"] not in edges())

@@ -1,17 +1,19 @@
 """Effort limits, friction and damping of joints that are set in the window in place of the file's."""
 
+import json
 import math
 
 import numpy as np
 import pytest
 from test_drives import choose
 from test_sessions import play, save
-from windows import in_simulation, type_in, wait
+from windows import case, in_simulation, type_in, wait
 
 import engine
 from app.acting.drives import Drive
 from app.desktop.context_menus import JOINT, Clicked
 from app.features.plots_view import PlotsView
+from app.features.sessions import Sessions
 from app.features.undo_view import UndoView
 from app.recording.run_files import describe, understand
 from app.simulation.batch_spread import BatchSpread, OwnJoint
@@ -135,3 +137,22 @@ def test_robots_of_a_batch_differ_about_the_numbers_that_were_set():
     assert made.friction[0, ELBOW] == 2.0
     assert np.ptp(made.friction[:, ELBOW]) > 0
     assert np.abs(made.friction[:, ELBOW] - 2.0).max() <= 0.4
+
+
+def test_a_session_without_a_run_has_them_too(qtbot, opened, make_window, tmp_path):
+    window = opened(SCARA)
+    own = (OwnJoint(0, math.inf, 0.5, 2.0), OwnJoint(ELBOW, 4.0, 0.0, 1.0))
+    window.workbench.joints.set_own({each.v: each for each in own})
+    window.features[Sessions].save(str(tmp_path / "mine.catena"))
+    kept = json.loads((tmp_path / "mine.catena").read_text())
+    assert kept["joints"] == {"shoulder": [None, 0.5, 2.0], "elbow": [4.0, 0.0, 1.0]}
+    again = make_window()
+    again.open(tmp_path / "mine.catena")
+    wait(qtbot, lambda: again.workbench.robot.settings.joints == own)
+    wait(qtbot, lambda: (now := parameters(again)) is not None and now.effort_limit[0, ELBOW] == 4.0)
+    for wrong in ("all", [1], [-1, 0, 0], [None, None, 0], [1, 2, True]):
+        with case(wrong):
+            (tmp_path / "mine.catena").write_text(json.dumps(kept | {"joints": {"elbow": wrong}}))
+            again.open(tmp_path / "mine.catena")
+            said = "part of the session cannot be read: the numbers of elbow came as "
+            wait(qtbot, lambda said=said: again.statusBar().currentMessage().startswith(said))

@@ -5,10 +5,11 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from test_scene_view import settled
 from windows import wait, wait_loaded
 
 import engine
-from app.features.attaching import GroundView, Status
+from app.features.attaching import GroundView, SceneView, Status
 from app.features.waiting import Waiting, waits_for
 from engine.scene import mesh_reader
 
@@ -134,3 +135,18 @@ def test_what_is_loading_stays_in_a_narrow_status_bar_without_a_message(qtbot, a
     wait(qtbot, label.isHidden)
     arm.bar.clearMessage()
     wait(qtbot, label.isVisible)
+
+
+def test_what_is_done_to_objects_is_said_while_the_robot_is_loaded_again(qtbot, arm):
+    """It said that the robot's file was loading, as if the click had been lost."""
+    label, scene = arm.feature(Status).loading_label, arm.feature(SceneView)
+    scene.add("sphere", True)
+    assert label.text() == "Add ball …"
+    settled(qtbot, scene)
+    assert label.text() == ""
+    scene.remove(0)
+    assert label.text() == "Remove ball …"
+    settled(qtbot, scene)
+    arm.open(engine.find_robot("pendulum"))
+    assert label.text() == "Loading pendulum.urdf …"
+    wait_loaded(qtbot, arm)

@@ -66,6 +66,21 @@ def test_from_a_frame_steps_go_on_as_the_scripts_did(start) -> None:
             assert np.array_equal(simulation.q.view("u8"), states[f"q{simulation.steps}"].view("u8"))
 
 
+def test_numbers_that_the_script_logs_come_along() -> None:
+    simulation = shown_script.simulation_of("arm7")
+    link = engine.show(simulation, window=False)
+    for name, number in (("error [m]", 0.25), ("phase", float("nan"))):
+        simulation.log(name, number)
+    simulation.step(20)
+    link.close()
+    reader, recording, run = opened(link.folder)
+    run = read_to_the_end(reader, recording, run)
+    assert run.logged_names == ("error [m]", "phase")
+    logged = recording.frame(run, run.last).logged
+    assert logged["error [m]"] == 0.25
+    assert np.isnan(logged["phase"])
+
+
 def test_contacts_wrenches_and_inputs_come_along() -> None:
     simulation = shown_script.simulation_of("quadruped")
     link = engine.show(simulation, window=False)

@@ -53,10 +53,11 @@ ROOMS = {
     "stepping": Room(
         ("simulation.py", "rollout.py", "stepper.py", "step_settings.py", "timestep.py", "holding.py", "frame.py",
          "inverse_kinematics.py", "configuration.py", "phases.py", "checkpoint.py", "controller.py",
+         "controller_process.py", "logged.py",
          "cpu/stepping/*.py"),
         (*_STEPS, "parameters", "controller", "run_controller", "recording", "cli", "contact", "touching_bodies",
          "growth", "capabilities", "docs", "rollout", "repeating", "array_kinds", "inverse_kinematics",
-         "configuration"),
+         "configuration", "logged"),
     ),
     "constraints": Room(
         ("cpu/constraints/active_set.py", "cpu/constraints/joint_constraints.py",

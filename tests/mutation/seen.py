@@ -16,7 +16,9 @@ Tests = dict[str, tuple[float, set[str]]]
 """By a test's name, its duration in s and the functions that it covers, as "file:function"."""
 ELSEWHERE = {
     "engine/urdf/xacro/": "engine/urdf/xacro/sandbox.py:expand",
-    "engine/controller.py": "engine/controller.py:Controller.__init__",
+    **dict.fromkeys(
+        ("engine/controller.py", "engine/controller_process.py"), "engine/controller.py:Controller.__init__"
+    ),
     **dict.fromkeys(
         (
             f"engine/{name}.py"

@@ -160,7 +160,7 @@ template <typename Real, class Workspace, class Team>
 __device__ __forceinline__ void contact_equations(const System<Real, Workspace>& system, int k, Real mu, Real eps,
                                                   const Team& team) {
     const Workspace& ws = system.ws;
-    const auto ask = [&](Real x, Real y, Real z) {
+    const auto set_rhs = [&](Real x, Real y, Real z) {
         if (team.rank == 0)
             ws.far(Workspace::STEP + k) = x, ws.far(Workspace::STEP + k + 1) = y, ws.far(Workspace::STEP + k + 2) = z;
     };
@@ -172,18 +172,18 @@ __device__ __forceinline__ void contact_equations(const System<Real, Workspace>&
     if (z.x <= 0) {
 #pragma unroll 1
         for (int c = 0; c < 3; ++c) plain_row(system, k + c, false, Real(1), team);
-        ask(-x.x, -x.y, -x.z);
+        set_rhs(-x.x, -x.y, -x.z);
     } else if (t <= mu * z.x) {
 #pragma unroll 1
         for (int c = 0; c < 3; ++c) plain_row(system, k + c, true, eps * size, team);
-        ask(-u.x, -u.y, -u.z);
+        set_rhs(-u.x, -u.y, -u.z);
     } else {
         const Real e = z.y / t, f = z.z / t, disk = mu * z.x, curve = disk / t;
         const Real d11 = 1 - curve * f * f, d12 = curve * e * f, d22 = 1 - curve * e * e;
         combine(system, k, k, r, Real(0), Real(0), team);
         combine(system, k + 1, k, r * mu * e, r * (1 - d11), -r * d12, team);
         combine(system, k + 2, k, r * mu * f, -r * d12, r * (1 - d22), team);
-        ask(-r * u.x, disk * e - x.y, disk * f - x.z);
+        set_rhs(-r * u.x, disk * e - x.y, disk * f - x.z);
         team.sync();
         if (team.rank > 0) return;
         A(0, 0) += eps;

@@ -81,7 +81,7 @@ template <typename Real, int BLOCKS, int LINKS>
 THREAD_GROUP_KERNEL(BLOCKS)
     advance_groups(int batch, int n, int threads, int links, int fields, int kept, int shared, Real* memory,
                    char* outside, int steps, int first, int last, long long done, Real dt, Real* q, Real* v,
-                   const Real* __restrict__ tau, const Real* __restrict__ goal, const Real* __restrict__ controls,
+                   const Real* __restrict__ tau, const Real* __restrict__ target, const Real* __restrict__ controls,
                    int control_rows, Real* record_q, Real* record_v, int every, const Real* constants,
                    int own_constants, const int* revolute, const Real* joint_table, int own_joints,
                    unsigned long long* diverged, volatile int* alarm, long long* phases, const Real* wrenches,
@@ -107,7 +107,7 @@ THREAD_GROUP_KERNEL(BLOCKS)
         chain.each_link([&](Joint<Real>& joint, int i) {
             joint = {};
             read(joint, i);
-            joint.torque = tau[group.global(i)], joint.target = goal[group.global(i)], joint.link = i;
+            joint.torque = tau[group.global(i)], joint.target = target[group.global(i)], joint.link = i;
         });
         const auto record = [&](int step) {
             const size_t sample = (size_t)robot * (steps / every + 1) + step / every;

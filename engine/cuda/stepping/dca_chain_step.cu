@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(CHUNKS * LANES)
     __cluster_dims__(BLOCKS, 1, 1)
 #endif
         advance_chains(int first_robot, int steps, int first, int last, long long done, Real dt, Real* q, Real* v,
-                       const Real* __restrict__ tau, const Real* __restrict__ goal, const Real* __restrict__ controls,
+                       const Real* __restrict__ tau, const Real* __restrict__ target, const Real* __restrict__ controls,
                        int control_rows, Real* record_q, Real* record_v, int every, const Real* __restrict__ constants,
                        const Real* __restrict__ gravities, int own_constants, const Real* __restrict__ joint_table,
                        int own_joints, unsigned long long* diverged, volatile int* alarm, long long* phases,
@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(CHUNKS * LANES)
     DcaChain<Real> chain = {chunk, constants, n, gravity, {}, row, watch};
     Joint<Real>& joint = chain.joint;
     joint.link = own;
-    if (here) joint.x = q[at], joint.u = v[at], joint.torque = tau[at], joint.target = goal[at];
+    if (here) joint.x = q[at], joint.u = v[at], joint.torque = tau[at], joint.target = target[at];
     if constexpr (HAS_WRENCHES) {
         const auto part = [&](int k) { return wrenches[(size_t(own) * 6 + k) * batch + robot]; };
         if (here) chain.external = {{part(0), part(1), part(2)}, {part(3), part(4), part(5)}};

@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(CHUNKS * LANES)
     __cluster_dims__(BLOCKS, 1, 1)
 #endif
         advance_trees(int steps, int first, int last, long long done, Real dt, Real* q, Real* v,
-                      const Real* __restrict__ tau, const Real* __restrict__ goal, const Real* __restrict__ controls,
+                      const Real* __restrict__ tau, const Real* __restrict__ target, const Real* __restrict__ controls,
                       int control_rows, Real* record_q, Real* record_v, int every, const Real* __restrict__ constants,
                       const Real* __restrict__ gravities, int own_constants, const Real* __restrict__ joint_table,
                       int own_joints, unsigned long long* diverged, volatile int* alarm, long long* phases,
@@ -168,7 +168,7 @@ __global__ void __launch_bounds__(CHUNKS * LANES)
                 const bool constrained = HAS_CONSTRAINTS && stage == STAGES - 1;
                 if (stage == CORRECTION) tree.gravity = none, tree.wrenches = nullptr;
                 else tree.gravity = gravity, tree.wrenches = external;
-                own.begin(efforts, goal + size_t(robot) * nv, stage);
+                own.begin(efforts, target + size_t(robot) * nv, stage);
                 if constexpr (HAS_CONSTRAINTS) {
                     if (constrained) initial_active_set<Real>(own);
                 }

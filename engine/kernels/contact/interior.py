@@ -44,9 +44,9 @@ and the largest estimate."""
 _MIN_CENTRING, _CENTRING, _MAX_CENTRING = 0.05, 0.3, 0.7
 """σ after a step of almost full length, after one of at least half the length, and after a shorter one."""
 MAX_FRACTION, _SMOOTHING = 0.99, 1.0
-"""The largest fraction of the way to the boundary in a step, and ε/ν of |w_t| smoothed to √(|w_t|² + ε²) − ε."""
+"""The largest fraction of the way to the boundary in a step, and δ/ν of |w_t| smoothed to √(|w_t|² + δ²) − δ."""
 _MIN_CENTRING_HELD, _MAX_FRACTION_HELD, _SMOOTHING_HELD = 0.3, 0.9, 10.0
-"""Where the slip is held: the least σ, the largest fraction, and ε/ν."""
+"""Where the slip is held: the least σ, the largest fraction, and δ/ν."""
 SHORT, _SMALL, _RECENTRING = 0.3, 1e-2, 5.0
 """And σ after a step shorter than `SHORT`, at ν below `_SMALL`: with a larger ν the path is found again."""
 _BLOCKED_LENGTH, BLOCKED_STEPS = 0.05, 4

@@ -61,19 +61,15 @@ def expand(
     trust: bool = False,
     arguments: Mapping[str, str] | None = None,
 ) -> Expansion:
-    """Return the URDF that a xacro file expands to.
+    """Return the URDF that the xacro file `path` expands to.
 
-    Args:
-        path: the file.
-        package_dirs: folders to search for the packages of ``$(find …)``, beside those around the file and
-            those of ``ROS_PACKAGE_PATH`` and ``AMENT_PREFIX_PATH``.
-        trust: let the file run any Python, as xacro does.
-        arguments: values for the file's ``<xacro:arg>``, by their names. Those of a trusted file call nothing: they
-            may come from the file of a run.
+    Packages of ``$(find …)`` are looked for in `package_dirs`, beside the folders around the file and those of
+    ``ROS_PACKAGE_PATH`` and ``AMENT_PREFIX_PATH``. `trust` lets the file run any Python, as xacro does. `arguments`
+    are values for the file's ``<xacro:arg>``, by their names; those of a trusted file call nothing: they may come from
+    the file of a run.
 
-    Raises:
-        OSError: the file cannot be read.
-        XacroError: xacrodoc is not installed, the file cannot be expanded, or it needs to be trusted.
+    Raises OSError if the file cannot be read, and XacroError if xacrodoc is not installed, the file cannot be expanded,
+    or it needs to be trusted.
     """
     path = Path(path).absolute()
     with regular(path):
