@@ -38,6 +38,7 @@ from app.features.link_hiding import LinkHiding
 from app.features.link_masses import LinkMasses
 from app.features.live_view import LiveView
 from app.features.log_view import LogView
+from app.features.offered_controller import OfferedController
 from app.features.out_of_view import OutOfView
 from app.features.overlay_view import OverlayView
 from app.features.palette import PaletteView
@@ -92,6 +93,7 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     DriveView,
     TrajectoryDrives,
     ControllerView,
+    OfferedController,
     ControllerOutput,
     WrenchView,
     TimeView,
