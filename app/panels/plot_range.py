@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from app.plotting.series import Series
 
-Span = tuple[float, float]
+_Span = tuple[float, float]
 
 
 def latest_range(
