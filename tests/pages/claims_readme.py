@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import math
 import re
 import tomllib
 from collections.abc import Iterable
@@ -18,6 +19,7 @@ from app.acting.drives import MODES, WAVES
 from app.features import appearance, overlay_view, reloading
 from app.panels import history, joints
 from app.panels.joint_form import MODE_NAMES
+from app.plotting import phase
 from app.recording import run_files
 from app.simulation import starting
 from engine.cuda.runtime.device import LEAST_CAPABILITY
@@ -91,6 +93,7 @@ def window() -> Iterable[str]:
     tenfold = {"ten": joints.STEPS[Qt.Key.Key_PageUp] // joints.STEPS[Qt.Key.Key_Right]}
     assert tenfold == {"ten": 10}
     yield f"Left and Right move it by 1{angle.unit} or 1 {shift.unit}, Page Up and Page Down by ten times as much"
+    yield f"with angles of more than a turn wrapped to ±{math.degrees(phase.TURN / 2):g}°;"
     preferred = words(starting.PREFERRED, "or", mark="`")
     yield f"starts in its SRDF's {preferred}, or in the first that it names, and the status line says so"
     yield f"as `{run_files.SUFFIX}` or `.csv` with the efforts and wrenches that acted, at every step or at an interval"
