@@ -25,6 +25,7 @@ MAX_FILES, MAX_BYTES = 10_000, 4 * 2**30
 """The most files of an archive, and the most bytes that they take."""
 FREE, RATIO = 64 << 20, 32
 """Bytes that the files may take in any case, and per byte of the archive: zeros compress 1000 to one."""
+MAX_SESSION = 256 << 20  # bytes
 _NAME = re.compile(r"[^\0-\x1f<>:\"|?*\\]{1,200}")
 _RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
 """Names that are devices on Windows."""
@@ -222,9 +223,9 @@ def _copy(
 
 def _placed(packed: IO[bytes], folder: Path) -> bytes:
     """Return a session whose objects name their files in the folder where these are."""
-    data = packed.read(engine_limit := 256 << 20)
-    if len(data) >= engine_limit:
-        raise ValueError("its session is too large")
+    data = packed.read(MAX_SESSION)
+    if len(data) == MAX_SESSION:
+        raise ValueError(f"its session takes {MAX_SESSION >> 20} MB or more; expected less: save it again")
     try:
         session = json.loads(data)
         entries = [(part, "robot") for part in session.get("parts", ())]
