@@ -53,7 +53,7 @@ class Forces(NamedTuple):
     """The generalized forces and the diagonal added to the mass matrix, (1, nv) each."""
 
     force: NDArray[np.floating]
-    inertia: NDArray[np.floating]
+    added_inertia: NDArray[np.floating]
 
 
 class RobotWorkspace(NamedTuple):
@@ -178,11 +178,8 @@ def _end(accepted, fixed, robot, timed, phases):
 
     Returns False if another search begins.
     """
-    state, contact, inertia = (
-        robot.workspace.state,
-        robot.contact_state.contact,
-        robot.workspace.forces.added_inertia[0],
-    )
+    state, contact = robot.workspace.state, robot.contact_state.contact
+    inertia = robot.workspace.forces.added_inertia[0]
     if not end_contacts(accepted, fixed.integrator == "rk4", robot.rows.dt, inertia, robot.contact_state, 0):
         return False
     lap(timed, phases, CONTACT)
