@@ -88,6 +88,40 @@ def test_every_module_says_what_it_is_and_no_function_is_long() -> None:
     assert {name: lines for name, lines in long.items() if lines > MAX_FUNCTION} == {}
 
 
+def functions_of_cuda(text: str) -> Iterator[tuple[str, int]]:
+    """Name and lines, its head among them, of each function that is no part of another one."""
+
+    def blanked(found: re.Match[str]) -> str:
+        return re.sub(r"[^\n]", " ", found[0])
+
+    text = re.sub(r"//[^\n]*", blanked, text)
+    text = re.sub(r"^[ \t]*#.*(?:\\\n.*)*$", blanked, text, flags=re.MULTILINE)
+    begin, open_blocks = 0, list[tuple[int, str]]()  # where each began, and the function's name, empty for other blocks
+    for at, mark in enumerate(text):
+        inside = any(name for _, name in open_blocks)
+        if mark == "{":
+            head = text[begin:at]
+            named = re.findall(r"\b(?![A-Z_]+\b)(\w+)\s*\(", re.sub(r"__\w+__\s*\(\w+[^)]*\)", "", head))
+            is_function = bool(named) and not inside and "=" not in head.partition("(")[0]
+            open_blocks.append((begin + len(head) - len(head.lstrip()), named[0] if is_function else ""))
+        elif mark == "}" and open_blocks:
+            start, name = open_blocks.pop()
+            if name:
+                yield name, text.count("\n", start, at) + 1
+        if mark in "{}" or (mark == ";" and not inside):
+            begin = at + 1
+
+
+def test_no_function_of_cuda_is_long() -> None:
+    """Two steps of a kernel that have not been divided yet may only become shorter."""
+    longer = {"advance_robot": 140, "advance_trees": 122}
+    texts = [path.read_text("utf-8") for path in FILES if path.suffix in (".cu", ".cuh")]
+    functions = [each for text in texts for each in functions_of_cuda(text)]
+    assert len(functions) > 500
+    assert {name for name, _ in functions} > {"advance_robot", "advance_groups", "free_motions", "scan"}
+    assert {name: lines for name, lines in functions if lines > MAX_FUNCTION} == longer
+
+
 def test_no_file_knows_the_machine_it_was_written_on() -> None:
     found = []
     for path in FILES:

@@ -206,6 +206,19 @@ template <typename Real> struct Refined {
     Real residual;
 };
 
+// The accelerations to try after so many refinements, into field TRIAL.
+template <typename Real, typename Group, typename Ask>
+__device__ __forceinline__ void put_trial(Group& group, const Ask& ask, int step) {
+    each(group, [&](int i) {
+        Real trial = group.template get<Real>(step > 0 ? QDD : CORRECTION, i);
+        if constexpr (ADDITIONS) trial = ask(i).held ? ask(i).target : trial;
+        group.put(TRIAL, i, trial);
+    });
+    shares(group, step > 0 ? step + 1 : 0, MISSING, [&](int k, int i, Real share) {
+        group.put(TRIAL, i, group.template get<Real>(TRIAL, i) + share * group.template recall<Real>(d(k), i));
+    });
+}
+
 // Accelerations of the chain whose poses are in the group's fields; with `bias` under its velocities and gravity.
 template <typename Group, typename Real, typename Ask, typename Lap>
 __device__ __forceinline__ Refined<Real> refine(Group& group, const ChainArrays<Real>& chain, const Real* J_inverse,
@@ -255,16 +268,8 @@ __device__ __forceinline__ Refined<Real> refine(Group& group, const ChainArrays<
             take_on(group, step, least);
             group.epoch ^= 1;
         }
-        each(group, [&](int i) {
-            Real trial = field(step > 0 ? QDD : CORRECTION)(i);
-            if constexpr (ADDITIONS) trial = ask(i).held ? ask(i).target : trial;
-            group.put(TRIAL, i, trial);
-        });
-        shares(group, step > 0 ? step + 1 : 0, MISSING, [&](int k, int i, Real share) {
-            group.put(TRIAL, i, field(TRIAL)(i) + share * group.template recall<Real>(d(k), i));
-        });
-        forces(group, chain, bias, TRIAL, LEFT);
-        missing(LEFT, TRIAL);
+        put_trial<Real>(group, ask, step);
+        forces(group, chain, bias, TRIAL, LEFT), missing(LEFT, TRIAL);
         const Real now = norm(group, LEFT, least) / size;
         group.epoch ^= 1;
         const bool better = step == 0 || (unfinished && now < residual);

@@ -132,6 +132,28 @@ template <typename Real> __device__ __forceinline__ void add_body(Lower<Real, 6>
     A(3, 3) += J.m, A(4, 4) += J.m, A(5, 5) += J.m;
 }
 
+// The limbs' inertia and forces at the trunk, with their joints eliminated, summed over the limbs into `out.a` and
+// `own`, which has the wrench on each lane's limb; J is that limb's inertia.
+template <typename Real>
+__device__ __forceinline__ void sum_limbs(Motions<Real>& out, Real (&own)[TRUNK_NV], const Body<Real>& J,
+                                          const WarpGroup& group) {
+#pragma unroll
+    for (int e = 0; e < 21; ++e) out.a.of[e] = 0;
+    add_body(out.a, J);
+#pragma unroll
+    for (int i = 0; i < TRUNK_NV; ++i) {
+#pragma unroll
+        for (int k = 0; k < LIMB; ++k) own[i] += out.B[k][i] * out.limb[k];
+#pragma unroll
+        for (int j = 0; j <= i; ++j) {
+#pragma unroll
+            for (int k = 0; k < LIMB; ++k) out.a(i, j) -= out.B[k][i] * out.B[k][j];
+            out.a(i, j) = group.sum(out.a(i, j));
+        }
+        own[i] = group.sum(own[i]);
+    }
+}
+
 template <typename Real, class Joints, class Robot>
 __device__ __forceinline__ Motions<Real> free_motions(const Posture<Real>& now, const Joints& joints,
                                                       const Robot& robot, const WarpGroup& group) {
@@ -177,21 +199,7 @@ __device__ __forceinline__ Motions<Real> free_motions(const Posture<Real>& now, 
     }
     Real own[TRUNK_NV];
     spread_out(F[0], own);
-#pragma unroll
-    for (int e = 0; e < 21; ++e) out.a.of[e] = 0;
-    add_body(out.a, J[0]);
-#pragma unroll
-    for (int i = 0; i < TRUNK_NV; ++i) {
-#pragma unroll
-        for (int k = 0; k < LIMB; ++k) own[i] += out.B[k][i] * out.limb[k];
-#pragma unroll
-        for (int j = 0; j <= i; ++j) {
-#pragma unroll
-            for (int k = 0; k < LIMB; ++k) out.a(i, j) -= out.B[k][i] * out.B[k][j];
-            out.a(i, j) = group.sum(out.a(i, j));
-        }
-        own[i] = group.sum(own[i]);
-    }
+    sum_limbs(out, own, J[0], group);
     const Body<Real> trunk = robot.body(0);
     add_body(out.a, trunk);
     const Pose<Real> here = {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}, {0, 0, 0}};

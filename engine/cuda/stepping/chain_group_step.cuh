@@ -71,6 +71,25 @@ template <typename Group> struct GroupChain {
     }
     __device__ __forceinline__ bool any(bool so) const { return group.any(so); }
     __device__ __forceinline__ int links() const { return group.shape.n; }
+
+    // The states (…, n) into row `row` of arrays, those that are given.
+    __device__ __forceinline__ void store(Real* q, Real* v, size_t row) {
+        each_link([&](Joint<Real>& joint, int i) {
+            if (q) q[row * group.shape.n + i] = joint.x;
+            if (v) v[row * group.shape.n + i] = joint.u;
+        });
+    }
+    // The chain diverged in a step, after `done` steps of the run: it stops there, while others in its warp continue.
+    __device__ __forceinline__ void stop(long long done, unsigned long long* diverged, volatile int* alarm,
+                                         long long* frozen) {
+        if constexpr (FREEZES) {
+            each_link([](Joint<Real>& joint, int) { joint.x = joint.x_before, joint.u = joint.u_before; });
+            if (group.place == 0) frozen[group.robot] = done;
+        } else if (group.place == 0) {
+            atomicMin(diverged, (unsigned long long)done);
+            *alarm = 1;
+        }
+    }
 };
 
 // Steps after `first` up to `last` of a run of `steps` steps of q and v (batch, n), in place, after `done` earlier
@@ -110,16 +129,7 @@ THREAD_GROUP_KERNEL(BLOCKS)
             joint.torque = tau[group.global(i)], joint.target = target[group.global(i)], joint.link = i;
         });
         const auto record = [&](int step) {
-            const size_t sample = (size_t)robot * (steps / every + 1) + step / every;
-            chain.each_link([&](Joint<Real>& joint, int i) {
-                if (record_q) record_q[sample * n + i] = joint.x;
-                if (record_v) record_v[sample * n + i] = joint.u;
-            });
-        };
-        const auto leave = [&] {
-            chain.each_link([&](Joint<Real>& joint, int i) {
-                q[group.global(i)] = joint.x, v[group.global(i)] = joint.u;
-            });
+            chain.store(record_q, record_v, (size_t)robot * (steps / every + 1) + step / every);
         };
         if (first == 0) record(0);
         bool sound = robot < batch && !(FREEZES && frozen[robot]);
@@ -140,23 +150,15 @@ THREAD_GROUP_KERNEL(BLOCKS)
             watch.stop();
             const bool fast =
                 chain.best([](const Joint<Real>& joint) { return Real(!(fabs(joint.u) < Real(DIVERGED))); }).value > 0;
-            if (sound && fast) {  // the chain stops; others in its warp continue
-                if constexpr (FREEZES) {
-                    chain.each_link([](Joint<Real>& joint, int) {
-                        joint.x = joint.x_before, joint.u = joint.u_before;
-                    });
-                    if (group.place == 0) frozen[robot] = done + step + 1;
-                } else if (group.place == 0) {
-                    atomicMin(diverged, (unsigned long long)(done + step + 1));
-                    *alarm = 1;
-                }
-                leave();
+            if (sound && fast) {
+                chain.stop(done + step + 1, diverged, alarm, frozen);
+                chain.store(q, v, robot);
                 sound = false, still = step;
             }
             if (sound && (step + 1) % every == 0) record(step + 1);
         }
         if (sound) {
-            leave();
+            chain.store(q, v, robot);
         } else if (FREEZES && robot < batch) {
             chain.each_link(read);
             for (int sample = still / every + 1; sample <= last / every; ++sample) record(sample * every);

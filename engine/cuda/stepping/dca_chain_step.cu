@@ -55,7 +55,31 @@ template <typename Real> struct DcaChain {
     }
     __device__ __forceinline__ bool any(bool so) const { return so; }
     __device__ __forceinline__ int links() const { return n; }
+
+    // The wrench on its link, of arrays (n, 6, batch).
+    __device__ __forceinline__ void push(const Real* wrenches, int batch, int robot) {
+        const auto part = [&](int k) { return wrenches[(size_t(chunk.own()) * 6 + k) * batch + robot]; };
+        if (chunk.here()) external = {{part(0), part(1), part(2)}, {part(3), part(4), part(5)}};
+    }
+    // Its joint's state into place `at` of arrays, those that are given.
+    __device__ __forceinline__ void store(Real* q, Real* v, size_t at) const {
+        if (chunk.here() && q) q[at] = joint.x;
+        if (chunk.here() && v) v[at] = joint.u;
+    }
 };
+
+// Tell all blocks of a chain that it stops.
+template <typename Real> __device__ __forceinline__ void stop(const Chunk<Real>& chunk) {
+#if CLUSTER
+    for (int k = 0; k < BLOCKS; ++k) {
+        Real* there;
+        asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(&chunk.sent.stop), "r"(k));
+        *there = 1;
+    }
+#else
+    chunk.sent.stop = 1;
+#endif
+}
 
 // Steps after `first` up to `last` of a run of `steps` steps of q and v (batch, n), in place, after `done` earlier
 // ones; arguments as of advance_robot in robot_step.cuh. `constants` (rows, CONSTANTS + 2, n), `gravity` (rows, 3) and
@@ -88,14 +112,9 @@ __global__ void __launch_bounds__(CHUNKS * LANES)
     Joint<Real>& joint = chain.joint;
     joint.link = own;
     if (here) joint.x = q[at], joint.u = v[at], joint.torque = tau[at], joint.target = target[at];
-    if constexpr (HAS_WRENCHES) {
-        const auto part = [&](int k) { return wrenches[(size_t(own) * 6 + k) * batch + robot]; };
-        if (here) chain.external = {{part(0), part(1), part(2)}, {part(3), part(4), part(5)}};
-    }
+    if constexpr (HAS_WRENCHES) chain.push(wrenches, batch, robot);
     const auto record = [&](int step) {
-        const size_t sample = (size_t(robot) * (steps / every + 1) + step / every) * n + own;
-        if (here && record_q) record_q[sample] = joint.x;
-        if (here && record_v) record_v[sample] = joint.u;
+        chain.store(record_q, record_v, (size_t(robot) * (steps / every + 1) + step / every) * n + own);
     };
     if (first == 0) record(0);
     if (threadIdx.x == 0) chunk.sent.stop = 0;
@@ -119,15 +138,7 @@ __global__ void __launch_bounds__(CHUNKS * LANES)
                 atomicMin(diverged, (unsigned long long)(done + step + 1));
                 *alarm = 1;
             }
-#if CLUSTER
-            for (int k = 0; k < BLOCKS; ++k) {
-                Real* there;
-                asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(&chunk.sent.stop), "r"(k));
-                *there = 1;
-            }
-#else
-            chunk.sent.stop = 1;
-#endif
+            stop(chunk);
         } else if ((step + 1) % every == 0) {
             record(step + 1);
         }
