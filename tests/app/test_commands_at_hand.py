@@ -292,7 +292,7 @@ def test_a_link_has_a_menu_in_the_picture_and_in_the_tree(qtbot, arm):
     qtbot.mouseClick(arm.viewport, RIGHT, pos=place_of(qtbot, arm, hand))
     wait(qtbot, lambda: menus.shown.isVisible())
     assert names(menus.shown) == [
-        "hand", "Inspect", "Apply a force…", "Plot", "Centre the view here", "Hide", "Hide others", "Copy name",
+        "hand", "Inspect", "Mass…", "Apply a force…", "Plot", "Centre the view here", "Hide", "Hide others", "Copy name",
     ]  # fmt: skip
     shown(qtbot, arm, "link menu")
     if folder := os.environ.get("CATENA_PICTURES"):
@@ -410,7 +410,7 @@ def test_a_joint_has_a_menu(qtbot, arm):
     menu = arm.joints.row_menu(1)
     assert [name for name in names(menu) if name] == [
         "Hold position", "Drive by effort", "Save pose…", "Copy q", "Copy q and v", "Paste q",
-        "Move to zero", "Plot", "Automatic gains", "Drive…", "Copy name",
+        "Move to zero", "Plot", "Automatic gains", "Effort limit and friction of the file", "Drive…", "Copy name",
     ]  # fmt: skip
     press(menu, "Move to zero")
     wait(qtbot, lambda: bench.robot.newest.q[1] == 0.0)
@@ -439,7 +439,9 @@ def test_a_moment_of_the_run_has_a_menu(qtbot, arm):
     shown(qtbot, arm, "moment menu")
     press(menus.shown, "Add keyframe")
     (keyframe,) = view.keyframes.all
-    assert keyframe.frame.time == pytest.approx(track.seconds(middle.x()), abs=0.03)
+    recording, run = bench.replay.recording, bench.replay.chosen
+    nearest = recording.frame(run, recording.at(run, track.seconds(middle.x())))
+    assert keyframe.frame.time == nearest.time
     menus.shown.close()
     asked(track, QPoint(round(track.place(keyframe.frame.time)), middle.y()))
     wait(qtbot, lambda: "Keyframe 1" in names(menus.shown))
