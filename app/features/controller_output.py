@@ -1,4 +1,4 @@
-"""Simulation › Controller output: the lines that a controller prints, with the simulated time of the call."""
+"""Help › Controller output: the lines that a controller prints, with the simulated time of the call."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ControllerOutput:
         self.lines: deque[str] = deque(maxlen=KEPT)
         """The lines as they are shown."""
         self.action = make_action(window, "Controller o&utput…", self.show, tip=TIP)
-        window.menus.simulation.put(self.action)
+        window.menus.help.put(self.action)
         self.dialog: TextWindow | None = None
         self._timer = QTimer(window, interval=POLL_INTERVAL, timeout=self._take)
         window.happened.connect(self._react)

@@ -4,7 +4,6 @@ import os
 from itertools import product
 
 import numpy as np
-import pytest
 from PyQt6.QtCore import QPoint, Qt
 from PyQt6.QtGui import QContextMenuEvent, QGuiApplication
 from PyQt6.QtWidgets import QApplication, QMenu
@@ -292,7 +291,8 @@ def test_a_link_has_a_menu_in_the_picture_and_in_the_tree(qtbot, arm):
     qtbot.mouseClick(arm.viewport, RIGHT, pos=place_of(qtbot, arm, hand))
     wait(qtbot, lambda: menus.shown.isVisible())
     assert names(menus.shown) == [
-        "hand", "Inspect", "Mass…", "Apply a force…", "Plot", "Centre the view here", "Hide", "Hide others", "Copy name",
+        "hand", "Inspect", "Mass…", "Apply a force…", "Plot",
+        "Centre the view here", "Hide", "Hide others", "Copy name",
     ]  # fmt: skip
     shown(qtbot, arm, "link menu")
     if folder := os.environ.get("CATENA_PICTURES"):

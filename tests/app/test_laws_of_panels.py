@@ -34,7 +34,7 @@ from app.panels.wrenches import WrenchPanel
 from app.picture.crowd import ramp
 from app.plotting.catalogue import catalogue
 from app.plotting.series import Series
-from app.simulation.batch_spread import MAX_ROBOTS, BatchSpread
+from app.simulation.batch_spread import MAX_ROBOTS, BatchSpread, OwnJoint
 from app.simulation.ghost import PRECISIONS, STEPS, GhostSettings
 from app.simulation.messages import GhostState
 
@@ -213,7 +213,7 @@ def test_a_joints_form_asks_for_the_drive_that_it_shows(chance, tmp_path, qtbot)
             if not row.driveable:
                 continue
             drive, gains = a_drive(chance), tuple(chance.uniform(0, 99, 2).tolist())
-            form.show_joint(row, drive, gains)
+            form.show_joint(row, drive, gains, OwnJoint(row.effort_v, *chance.uniform(0, 99, 3).tolist()))
             unit = {"target": "°" if row.angular else "mm", "velocity": "°/s" if row.angular else "mm/s",
                     "effort": "N m" if row.angular else "N"}[drive.mode]  # fmt: skip
             for box, value in ((form.value, drive.value), (form.amplitude, drive.amplitude)):

@@ -16,7 +16,7 @@ from app.gl.glyphs import Trails
 from app.gl.scene import Scene, with_ghost
 from app.gl.view import View
 from app.gl.world import join_contents, world_of
-from app.panels.ghost import SCALE, tints
+from app.panels.ghost import SCALE, scale_of, tints
 from app.picture.crowd import (
     ARRANGEMENTS,
     COLORINGS,
@@ -126,7 +126,7 @@ def test_ramps_go_through_their_colours_in_order(chance):
     np.testing.assert_allclose(ramp(np.array([0.0, 1.0])), STOPS[[0, -1]])
     size = float(chance.uniform(0.1, 9))
     deviation = size * 10 ** np.array([-np.inf, -9, -6, -3.5, -1, 0.0])
-    found = tints(deviation, size)[:, :3]
+    found = tints(deviation, scale_of(0.1 * size, size, recorded=False))[:, :3]
     np.testing.assert_allclose(found, [SCALE[0], SCALE[0], SCALE[0], SCALE[1], SCALE[2], SCALE[2]], atol=1e-6)
 
 

@@ -27,6 +27,7 @@ from app.features.wrench_view import WrenchView
 from app.panels.joint_form import JointForm
 from app.panels.number_box import DecimalBox, NumberBox, WholeBox
 from app.panels.picture_dialogs import PictureDialog
+from app.simulation.batch_spread import OwnJoint
 
 LOCALES = ("C", "en_US", "de_DE", "fr_FR", "de_CH")
 
@@ -218,15 +219,15 @@ def test_what_is_no_number_is_said_to_be_refused(qtbot):
 
 def test_the_form_of_a_joint_takes_no_value_beyond_its_limits(qtbot):
     row = next(row for row in coordinates(engine.load(engine.find_robot("arm7"))) if row.name == "joint2")
-    form = JointForm()
+    form, own = JointForm(), OwnJoint(row.effort_v, row.effort, 0.5, 1.0)
     qtbot.addWidget(form)
     form.show()
     for mode, most in (("target", row.upper), ("velocity", row.velocity), ("effort", row.effort)):
-        form.show_joint(row, Drive(mode, 0.0), (1.0, 1.0))
+        form.show_joint(row, Drive(mode, 0.0), (1.0, 1.0), own)
         scale = 1.0 if mode == "effort" else row.scale
         assert typed(qtbot, form.value, "1e5") == pytest.approx(most * scale, abs=0.01)
         assert typed(qtbot, form.value, "-1e5") == pytest.approx(row.reach(mode)[0] * scale, abs=0.01)
-    form.show_joint(row, Drive("target", 0.1, "sine", 0.2), (1.0, 1.0))
+    form.show_joint(row, Drive("target", 0.1, "sine", 0.2), (1.0, 1.0), own)
     assert typed(qtbot, form.amplitude, "1e4") == pytest.approx((row.upper - row.lower) * row.scale, abs=0.01)
 
 

@@ -47,7 +47,7 @@ def test_the_interior_point_alone_finds_what_newtons_steps_find(name: str, rng: 
         v[:] = rng.uniform(-0.5, 0.5, model.nv)
         contacts, joints, work, robot = contact_problem(model, q, v)
         assert contacts > 0
-        shared = robot.workspace.forces.inertia[0], robot.known.topology, robot.contact_state.contact.bodies, work
+        shared = robot.workspace.forces.added_inertia[0], robot.known.topology, robot.contact_state.contact.bodies, work
         found, count = [], np.zeros(3, np.int64)
         for plan in (search.INTERIOR, search.COLD_START):
             search.begin(plan, 1e-9, 1e-9, contacts, joints, *shared)
@@ -71,7 +71,7 @@ def test_the_interior_point_begins_near_what_newtons_steps_leave(rng: np.random.
         q = put_down(walker, engine.Scene(), q)
         v[:] = rng.uniform(-0.5, 0.5, walker.nv)
         contacts, joints, work, robot = contact_problem(walker, q, v)
-        shared = robot.workspace.forces.inertia[0], robot.known.topology, robot.contact_state.contact.bodies, work
+        shared = robot.workspace.forces.added_inertia[0], robot.known.topology, robot.contact_state.contact.bodies, work
         search.begin(search.COLD_START, 1e-12, 1e-12, contacts, joints, *shared)
         while work.search.numbers[problem.BEST_RESIDUAL] > 1e-5:
             search.advance(contacts, joints, *shared, np.zeros(3, np.int64))

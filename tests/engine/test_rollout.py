@@ -43,7 +43,7 @@ class Pushing:
     """A controller of one robot that returns the time, in s, at every third step."""
 
     def __init__(self):
-        self.asked = []
+        self.asked, self.logged = [], {}
 
     def wait(self):
         pass
@@ -54,6 +54,7 @@ class Pushing:
 
     def __call__(self, time, q, v):
         self.asked.append((time, q.copy(), v.copy()))
+        self.logged = {"asked": float(len(self.asked))}
         return np.full(v.size, time)
 
 
@@ -72,6 +73,7 @@ def test_a_controller_is_told_of_and_kept_as_its_steps_are_done(clock):
     np.testing.assert_allclose(trajectory.time, again.time, atol=1e-15)
     for name in ("q", "v", "tau"):
         np.testing.assert_array_equal(getattr(trajectory, name), getattr(again, name))
+    assert trajectory.logged_names == ("asked",)
 
 
 @pytest.mark.parametrize(
