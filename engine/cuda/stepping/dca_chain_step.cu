@@ -68,7 +68,7 @@ template <typename Real> struct DcaChain {
     }
 };
 
-// Tell all blocks of a chain that it stops.
+// Signal to all blocks of a chain that it stops.
 template <typename Real> __device__ __forceinline__ void stop(const Chunk<Real>& chunk) {
 #if CLUSTER
     for (int k = 0; k < BLOCKS; ++k) {
