@@ -290,10 +290,8 @@ def test_a_link_has_a_menu_in_the_picture_and_in_the_tree(qtbot, arm):
     menus, hand = arm.menus.context, arm.workbench.robot.model.link_names.index("hand")
     qtbot.mouseClick(arm.viewport, RIGHT, pos=place_of(qtbot, arm, hand))
     wait(qtbot, lambda: menus.shown.isVisible())
-    assert names(menus.shown) == [
-        "hand", "Inspect", "Mass…", "Apply a force…", "Plot",
-        "Centre the view here", "Hide", "Hide others", "Copy name",
-    ]  # fmt: skip
+    assert names(menus.shown) == ["hand", "Inspect", "Mass…", "Apply a force…", "Plot", "Centre the view here", "Hide",
+                                  "Hide others", "Copy name"]  # fmt: skip
     shown(qtbot, arm, "link menu")
     if folder := os.environ.get("CATENA_PICTURES"):
         menus.shown.grab().save(f"{folder}/menu.png")
@@ -440,8 +438,7 @@ def test_a_moment_of_the_run_has_a_menu(qtbot, arm):
     press(menus.shown, "Add keyframe")
     (keyframe,) = view.keyframes.all
     recording, run = bench.replay.recording, bench.replay.chosen
-    nearest = recording.frame(run, recording.at(run, track.seconds(middle.x())))
-    assert keyframe.frame.time == nearest.time
+    assert keyframe.frame.time == recording.frame(run, recording.at(run, track.seconds(middle.x()))).time
     menus.shown.close()
     asked(track, QPoint(round(track.place(keyframe.frame.time)), middle.y()))
     wait(qtbot, lambda: "Keyframe 1" in names(menus.shown))
