@@ -6,8 +6,6 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from PyQt6.QtCore import QEvent, QObject
-from PyQt6.QtWidgets import QPushButton
 
 import engine
 from app.acting.undoing import Action, State, on_or_off
@@ -15,18 +13,18 @@ from app.desktop.actions import MESSAGE
 from app.features.run_controls import FREE_TIP
 from app.features.state_transfer import restore_state, transfer_pose
 from app.features.window_type import Window
+from app.picture.note import PictureButton
 from app.simulation.messages import Event, Loaded, Refused
 from app.simulation.starting import has_limbs
 
 IN_THE_AIR = "the file fixes the root link to the world: Simulation › Floating base frees it, to stand on the ground"
 HANGS = "Fixed in the air by its file: free the base"
-MARGIN = 16  # px from the viewport's edges
 FREED, FIXED = "the root link is free of the world", "the root link is fixed to the world"
 FREEING, FIXING = "Free the root link", "Fix the root link"
 KEPT = "; the run before is kept: File › Open last run (Ctrl+Shift+T)"
 
 
-class FloatingBase(QObject):
+class FloatingBase:
     """Frees or fixes the root link, as an action that can be undone.
 
     Shows messages once a robot is loaded, before those of others, which a narrow window cuts; a button in the picture
@@ -34,12 +32,10 @@ class FloatingBase(QObject):
     """
 
     def __init__(self, window: Window):
-        super().__init__(window)
-        self.button = QPushButton(HANGS, window.viewport, objectName="note", toolTip=FREE_TIP)
+        self.button = PictureButton(window.viewport, HANGS, right=True)
+        self.button.setToolTip(FREE_TIP)
         self.button.clicked.connect(window.run.floating.trigger)
         self.button.clicked.connect(window.viewport.setFocus)
-        self.button.hide()
-        window.viewport.installEventFilter(self)
         self._window, self._bench = window, window.workbench
         self._path = ""  # of the robot loaded last
         self._before: State | None = None  # of the robot whose root link is being freed or fixed
@@ -48,17 +44,6 @@ class FloatingBase(QObject):
         window.run.floating_asked.connect(self._ask)
         window.loaded.connect(self._on_loaded)
         window.happened.connect(self._on_event)
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.Resize:
-            self._place()
-        return super().eventFilter(watched, event)
-
-    def _place(self) -> None:
-        viewport, size = self._window.viewport, self.button.sizeHint()
-        self.button.resize(size)
-        self.button.move(viewport.width() - size.width() - MARGIN, viewport.height() - size.height() - MARGIN)
-        self.button.raise_()
 
     def _ask(self, on: bool) -> None:
         self._window.files.start(partial(self._set, on), FREEING if on else FIXING)
@@ -86,7 +71,7 @@ class FloatingBase(QObject):
         self._before, self._path = before if made and not arrived else None, event.path
         text, hangs = "", self._is_in_the_air(event)
         self.button.setVisible(hangs)
-        self._place()
+        self.button.place()
         if before is not None and arrived:
             self._take_over(before, event.start)
             text = (FREED if bench.robot.floating else FIXED) + KEPT * self._ran

@@ -1,11 +1,11 @@
-"""`PictureNote`: a sentence at the viewport's upper edge."""
+"""`PictureNote`, a sentence at the viewport's upper edge, and `PictureButton`, a button in a lower corner."""
 
 from __future__ import annotations
 
 from PyQt6.QtCore import QEvent, QObject, Qt
-from PyQt6.QtWidgets import QLabel, QWidget
+from PyQt6.QtWidgets import QLabel, QPushButton, QWidget
 
-TOP, PADDING = 16, 40  # px from the viewport's edge, and beside the note's text
+EDGE, PADDING = 16, 40  # px from the viewport's edge, and beside the note's text
 
 
 class PictureNote(QLabel):
@@ -28,12 +28,34 @@ class PictureNote(QLabel):
 
     def _place(self) -> None:
         room = self.parentWidget().width()
-        width = min(room - 2 * TOP, self.fontMetrics().horizontalAdvance(self.text()) + PADDING)
+        width = min(room - 2 * EDGE, self.fontMetrics().horizontalAdvance(self.text()) + PADDING)
         self.setFixedSize(width, self.heightForWidth(width))
-        self.move((room - width) // 2, TOP)
+        self.move((room - width) // 2, EDGE)
         self.raise_()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Resize and self.isVisible():
             self._place()
+        return super().eventFilter(watched, event)
+
+
+class PictureButton(QPushButton):
+    """A button in the viewport's lower left corner, or the `right` one, hidden at first."""
+
+    def __init__(self, viewport: QWidget, text: str = "", right: bool = False):
+        super().__init__(text, viewport, objectName="note")
+        self._right = right
+        self.hide()
+        viewport.installEventFilter(self)
+
+    def place(self) -> None:
+        """Move it to its corner, at the size of its text."""
+        viewport, size = self.parentWidget(), self.sizeHint()
+        left = viewport.width() - size.width() - EDGE if self._right else EDGE
+        self.setGeometry(left, viewport.height() - size.height() - EDGE, size.width(), size.height())
+        self.raise_()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Resize:
+            self.place()
         return super().eventFilter(watched, event)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import re
 import shutil
 import stat
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from pathlib import Path, PurePosixPath
+from secrets import token_hex
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -196,14 +195,14 @@ def _require_bounds(infos: list[zipfile.ZipInfo], size: int, name: str) -> None:
 
 def _extract(archive: zipfile.ZipFile, infos: list[zipfile.ZipInfo], session: str, folder: Path) -> None:
     """Write all files beside their folder, which then gets its name."""
-    temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    temporary = folder.parent / f".{folder.name}-{token_hex(8)}"
+    temporary.mkdir()
     try:
         for info in infos:
             target = temporary / info.filename
             target.parent.mkdir(parents=True, exist_ok=True)
             with target.open("xb") as file:
                 _copy(archive, info, session, folder, file.write)
-        temporary.chmod(0o777 & ~_umask())
         temporary.rename(folder)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -257,9 +256,3 @@ def _has(folder: Path, archive: zipfile.ZipFile, infos: list[zipfile.ZipInfo], s
         except OSError:
             return False
     return True
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
