@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from PyQt6.QtWidgets import QMenu
 
 import engine
@@ -14,7 +13,7 @@ from app.desktop.dialogs import ask_number
 from app.features import session_text
 from app.features.window_type import Window
 from app.panels.number_box import NumberBox
-from app.simulation.batch_spread import with_masses
+from app.simulation.batch_spread import masses_by_link, with_masses
 
 UNSELECTED = "select a link first"
 MASSLESS = "the link is fixed to the world, or has no mass in its file"
@@ -81,8 +80,7 @@ class LinkMasses:
     def kept(self) -> dict[str, Any]:
         """Return the masses that were set, kg, for a session, each by the name of its body's first link."""
         robot = self._bench.robot
-        found = {} if robot.model is None else dict(robot.settings.masses)
-        return {"masses": {robot.model.link_names[_first_link(robot.model, body)]: found[body] for body in found}}
+        return {"masses": {} if robot.model is None else masses_by_link(robot.model, robot.settings.masses)}
 
     def restore(self, session: dict[str, Any]) -> None:
         """Set a session's masses; a run that is shown has its own. Raises ValueError for what is no mass."""
@@ -93,7 +91,3 @@ class LinkMasses:
         for name, mass in masses.items():
             if name in links and (body := self._body(links[name])) >= 0:
                 self._bench.configuring.set_mass(body, mass)
-
-
-def _first_link(model: engine.Model, body: int) -> int:
-    return int(np.argmax(model.link_body == body))

@@ -10,6 +10,7 @@ import engine
 from app.acting.coordinates import coordinates
 from app.acting.undoing import State
 from app.gl.camera import Camera
+from app.simulation.batch_spread import masses_by_link
 from app.simulation.messages import Settings
 from app.workbench import Workbench
 
@@ -43,12 +44,12 @@ def transfer_settings(settings: Settings, before: engine.Model, model: engine.Mo
     now = {v: names[name] for v, name in enumerate(before.coordinate_names) if name in names}
     bodies = zip(model.link_names, model.link_body.tolist(), strict=True)
     body_of = {link: body for link, body in bodies if body >= 0 and model.mass[body] > 0}
-    masses = [(before.link_names[int(np.argmax(before.link_body == body))], mass) for body, mass in settings.masses]
+    masses = masses_by_link(before, settings.masses)
     return replace(
         settings,
         driven=frozenset(now[v] for v in settings.driven if v in now),
         by_velocity=frozenset(now[v] for v in settings.by_velocity if v in now),
-        masses=tuple(sorted((body_of[link], mass) for link, mass in masses if link in body_of)),
+        masses=tuple(sorted((body_of[link], mass) for link, mass in masses.items() if link in body_of)),
         joints=tuple(sorted(each._replace(v=now[each.v]) for each in settings.joints if each.v in now)),
         gains=tuple(sorted((now[v], kp, kd) for v, kp, kd in settings.gains if v in now)),
     )

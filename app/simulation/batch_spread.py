@@ -105,6 +105,11 @@ def deviations(link_poses: NDArray[np.floating], points: NDArray[np.floating]) -
     return farthest
 
 
+def masses_by_link(model: engine.Model, masses: Sequence[tuple[int, float]]) -> dict[str, float]:
+    """Return the masses of bodies, kg, by the name of each body's first link."""
+    return {model.link_names[int(np.argmax(model.link_body == body))]: mass for body, mass in masses}
+
+
 @lru_cache(maxsize=4)
 def with_masses(model: engine.Model, masses: tuple[tuple[int, float], ...]) -> engine.Model:
     """Return a model whose bodies have masses of their own."""
